@@ -1,6 +1,8 @@
 // Which elements a resized line reads, and with which weights.
 #pragma once
 
+#include <taeda/c10/util/macros.h>
+
 #include <cstdint>
 #include <vector>
 
@@ -39,10 +41,14 @@ struct Taps {
 // W is float or double.
 template <class W>
 Taps<W> make_taps(const LineResize& how, int64_t in, int64_t out);
-extern template Taps<float> make_taps(const LineResize&, int64_t, int64_t);
-extern template Taps<double> make_taps(const LineResize&, int64_t, int64_t);
+extern template TAEDA_API Taps<float> make_taps(const LineResize&,
+                                                int64_t,
+                                                int64_t);
+extern template TAEDA_API Taps<double> make_taps(const LineResize&,
+                                                 int64_t,
+                                                 int64_t);
 
 // With as many digits as 16-bit weights allow.
-Taps<int32_t> integer_taps(const Taps<double>& exact);
+TAEDA_API Taps<int32_t> integer_taps(const Taps<double>& exact);
 
 }  // namespace taeda::native

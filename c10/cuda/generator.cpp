@@ -80,7 +80,8 @@ CudaGeneratorImpl& default_generator(int device) {
 Draws take_draws(const Generator& given,
                  int device,
                  int64_t count,
-                 int per_block) {
+                 int per_block,
+                 int64_t blocks_each) {
   TAEDA_CHECK(!given || given->device().is_cuda(),
               "Expected a 'cuda' device type for generator but found '",
               given ? given->device().str() : "",
@@ -95,7 +96,7 @@ Draws take_draws(const Generator& given,
   draws.threads =
       std::max<int64_t>(std::min(blocks, most), 1) * kThreadsOfBlock;
   int64_t turn = draws.threads * per_block;
-  auto words = static_cast<uint64_t>((count + turn - 1) / turn) *
+  auto words = static_cast<uint64_t>((count + turn - 1) / turn * blocks_each) *
                CudaGeneratorImpl::kBlock;
   std::lock_guard guard(generator.mutex());
   draws.seed = generator.initial_seed();

@@ -43,12 +43,13 @@ struct Draws {
   uint64_t seed = 0, offset = 0;
   int64_t threads = 1;
 };
-// For `count` elements, of which a block has `per_block`. `given` may be null;
-// RuntimeError where it is not a generator of a GPU.
+// For `count` elements, of which `blocks` blocks have `per_block`. `given` may
+// be null; RuntimeError where it is not a generator of a GPU.
 Draws take_draws(const Generator& given,
                  int device,
                  int64_t count,
-                 int per_block);
+                 int per_block,
+                 int64_t blocks = 1);
 
 // Which operators use when given none. Its seed is the CPU's when it is first
 // asked for: that of manual_seed().

@@ -5,6 +5,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/cuda/formulas.h>
+#include <taeda/aten/native/cuda/host.h>
 #include <taeda/aten/native/cuda/kernels.h>
 
 #include <algorithm>
@@ -97,7 +98,8 @@ class StandIns {
 };
 
 // The call's own rule, by its meta kernel: errors, warnings, and how the
-// results lie. Written tensors among the results are stand-ins too.
+// results lie. Written tensors among the results are stand-ins too. Of a list
+// of results nothing is planned.
 std::vector<TensorBase> planned(const OperatorEntry& op,
                                 void* meta,
                                 std::span<const IValue> values) {
@@ -110,10 +112,7 @@ std::vector<TensorBase> planned(const OperatorEntry& op,
   op.from_stack(op, meta, stack);
   std::vector<TensorBase> results;
   for (IValue& v : stack) {
-    TAEDA_CHECK_AS(NotImplemented,
-                   v.is<TensorBase>(),
-                   op.qualified_name(),
-                   ": lists of results are not there on CUDA");
+    if (!v.is<TensorBase>()) return {};
     results.push_back(v.get<TensorBase>());
   }
   return results;
@@ -181,9 +180,10 @@ bool run_definition(const OperatorEntry& op, Stack& stack) {
   std::span<IValue> values = arguments_on(op, stack);
   Device device = gather_on_device(op, values);
   std::vector<TensorBase> plans;
-  if (void* meta = observe::kernel_at(op, DispatchKey::Meta)) {
-    plans = planned(op, meta, values);
-  }
+  void* meta = observe::kernel_at(op, DispatchKey::Meta);
+  // How large a result is that depends on data, no rule knows.
+  if (op.info->has(OpTag::DynamicOutputShape)) meta = nullptr;
+  if (meta != nullptr) plans = planned(op, meta, values);
   auto is_empty = [](const TensorBase& t) {
     return !t.defined() || t.numel() == 0;
   };
@@ -322,30 +322,15 @@ void run_writing(const OperatorEntry& op, DispatchKeySet keys, Stack& stack) {
   boxing::keep_written(op, stack, base);
 }
 
-// Makes the tensor on the CPU and copies it; random ones are refused, since the
-// CPU's generator is not the device's.
-bool make_on_host(const OperatorEntry& op, Stack& stack) {
-  ArrayRef<ArgInfo> arguments = arguments_of(*op.info);
-  size_t first = stack.size() - arguments.size();
-  IValue* device = nullptr;
-  bool reads = op.info->has(OpTag::NondeterministicSeeded);
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    reads = reads || arguments[i].is_tensor();
-    if (arguments[i].type == ValueType::Device) device = &stack[first + i];
+// Checks the call by its meta kernel, as if there were one of the device.
+bool run_on_host(const OperatorEntry& op, Stack& stack) {
+  if (!is_of_host(op)) return false;
+  std::span<IValue> values = arguments_on(op, stack);
+  Device device = gather_on_device(op, values);
+  if (void* meta = observe::kernel_at(op, DispatchKey::Meta)) {
+    planned(op, meta, values);
   }
-  void* on_host = observe::kernel_at(op, DispatchKey::CPU);
-  if (reads || device == nullptr || on_host == nullptr) return false;
-  Device wanted = device->is_none() ? default_device() : device->get<Device>();
-  *device = Device();
-  op.from_stack(op, on_host, stack);
-  for (size_t i = 0; i < op.info->results; ++i) {
-    IValue& result = stack[stack.size() - 1 - i];
-    const auto& here = result.get<TensorBase>();
-    TensorBase there = make_tensor_strided(
-        "to", here.sizes(), here.strides(), here.dtype(), wanted);
-    copy_into(there, here);
-    result = there;
-  }
+  compute_on_host(op, stack, device);
   return true;
 }
 
@@ -355,6 +340,7 @@ class DeviceFallback final : public BoxedKernel {
             DispatchKeySet keys,
             Stack& stack) override {
     if (run_kernel(op, stack) || run_definition(op, stack)) return;
+    if (run_on_host(op, stack)) return;
     if (op.info->form != Form::Functional) return run_writing(op, keys, stack);
     if (!make_on_host(op, stack)) no_kernel(op, keys);
   }
@@ -381,7 +367,10 @@ void register_fallback() {
                            sampling_definitions(),
                            sequence_definitions(),
                            factor_definitions(),
-                           spectrum_definitions()}) {
+                           spectrum_definitions(),
+                           recurrent_definitions(),
+                           resize_definitions(),
+                           scaling_definitions()}) {
     for (const Definition& d : list) {
       std::string_view name = d.op, overload;
       if (size_t dot = name.find('.'); dot != name.npos) {

@@ -17,7 +17,7 @@ namespace taeda::cuda {
 //   checks the call and plans the results. Those are allocated and computed by
 //   a kernel written by hand (written.cpp), or by the record's formula;
 // - others are made of operators: by a function here (Definition), or by what
-//   the record `means`;
+//   the record `means`; a few factors of matrices are the CPU's (host.h);
 // - factories make their tensor on the CPU and copy it;
 // - what has none of these is refused by name.
 void register_fallback();
@@ -48,6 +48,9 @@ Definitions sampling_definitions();
 Definitions sequence_definitions();
 Definitions factor_definitions();
 Definitions spectrum_definitions();
+Definitions recurrent_definitions();
+Definitions resize_definitions();
+Definitions scaling_definitions();
 
 template <class R, class... A>
 constexpr Definition defined_as(const char* op, R (*function)(A...)) {

@@ -256,6 +256,22 @@ Three native_batch_norm(const Tensor& input,
   return {scaled(x, weight, bias, dtype), kept_mean, kept_rstd};
 }
 
+using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
+// The running statistics stay; what they become is given back.
+Five batch_norm_functional(const Tensor& input,
+                           const OptionalTensor& weight,
+                           const OptionalTensor& bias,
+                           const Tensor& running_mean,
+                           const Tensor& running_var,
+                           bool training,
+                           double momentum,
+                           double eps) {
+  Tensor mean = ops::clone(running_mean), variance = ops::clone(running_var);
+  auto [out, kept_mean, kept_rstd] = native_batch_norm(
+      input, weight, bias, mean, variance, training, momentum, eps);
+  return {out, kept_mean, kept_rstd, mean, variance};
+}
+
 Three native_group_norm(const Tensor& input,
                         const OptionalTensor& weight,
                         const OptionalTensor& bias,
@@ -359,6 +375,7 @@ Definitions layer_definitions() {
       defined_as("multinomial", multinomial),
       defined_as("embedding_renorm_", embedding_renorm),
       defined_as("native_batch_norm", native_batch_norm),
+      defined_as("_native_batch_norm_legit_functional", batch_norm_functional),
       defined_as("native_group_norm", native_group_norm),
       defined_as("max_pool2d_with_indices_backward", max_pool_backward<2>),
       defined_as("max_pool3d_with_indices_backward", max_pool_backward<3>),

@@ -1,8 +1,11 @@
 // Bags of embeddings, losses of sequences, and counts that become places.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/ctc_loss.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/rearranging.h>
+#include <taeda/gen/ops/_ctc_loss.h>
+#include <taeda/gen/ops/_ctc_loss_backward.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/amin.h>
 #include <taeda/gen/ops/arange.h>
@@ -170,6 +173,40 @@ Tensor ctc_loss_backward(const Tensor& grad,
   return out;
 }
 
+// Waits for the device: how long a sequence is decides what a loop does.
+Pair ctc_loss_of_tensors(const Tensor& log_probs,
+                         const Tensor& targets,
+                         const Tensor& input_lengths,
+                         const Tensor& target_lengths,
+                         int64_t blank,
+                         bool zero_infinity) {
+  return ops::_ctc_loss(log_probs,
+                        targets,
+                        native::list_of(input_lengths),
+                        native::list_of(target_lengths),
+                        blank,
+                        zero_infinity);
+}
+Tensor ctc_loss_of_tensors_backward(const Tensor& grad,
+                                    const Tensor& log_probs,
+                                    const Tensor& targets,
+                                    const Tensor& input_lengths,
+                                    const Tensor& target_lengths,
+                                    const Tensor& loss,
+                                    const Tensor& alpha,
+                                    int64_t blank,
+                                    bool zero_infinity) {
+  return ops::_ctc_loss_backward(grad,
+                                 log_probs,
+                                 targets,
+                                 native::list_of(input_lengths),
+                                 native::list_of(target_lengths),
+                                 loss,
+                                 alpha,
+                                 blank,
+                                 zero_infinity);
+}
+
 // Counts ---------------------------------------------------------------------
 
 // Waits for the device where nobody says how many results there are.
@@ -228,6 +265,8 @@ Definitions sequence_definitions() {
       defined_as("_embedding_bag", embedding_bag),
       defined_as("_ctc_loss", ctc_loss),
       defined_as("_ctc_loss_backward", ctc_loss_backward),
+      defined_as("_ctc_loss.Tensor", ctc_loss_of_tensors),
+      defined_as("_ctc_loss_backward.Tensor", ctc_loss_of_tensors_backward),
       defined_as("repeat_interleave.Tensor", repeat_interleave),
       defined_as("hash_tensor", hash_tensor),
   };

@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/aten/native/linalg/exponential.h>
 #include <taeda/gen/ops/amax.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/expand.h>
@@ -117,6 +118,7 @@ Pair linalg_inv_ex(const Tensor& a, bool check_errors) {
 
 Definitions system_definitions() {
   static const Definition all[] = {
+      defined_as("linalg_matrix_exp", native::exponential_of),
       defined_as("linalg_solve", linalg_solve),
       defined_as("linalg_solve_ex", linalg_solve_ex),
       defined_as("linalg_inv", linalg_inv),

@@ -14,6 +14,9 @@ struct Written {
   const char* op;
   const char* header;
   const char* body;
+  // How many blocks of words an element draws from a subsequence of its own,
+  // as a rule; 0 where all share those of Note [Draws on a device].
+  int blocks = 0;
 };
 
 namespace {
@@ -22,6 +25,16 @@ constexpr const char* kProduct =
     "g.result.write(i, product_at(g.self, g.mat2, g.result, i));";
 constexpr const char* kUniform = "uniform_at(g, i, 0, 1);";
 constexpr const char* kNormal = "normal_at(g, i, 0, 1);";
+// normal, by what are tensors.
+constexpr const char* kOfNumbers =
+    "normal_at(g, i, g.mean.real(), g.std.real());";
+constexpr const char* kOfMeans =
+    "normal_at(g, i, chance_of(g.mean, g.result, i), g.std.real());";
+constexpr const char* kOfSpreads =
+    "normal_at(g, i, g.mean.real(), chance_of(g.std, g.result, i));";
+constexpr const char* kOfBoth =
+    "normal_at(g, i, chance_of(g.mean, g.result, i),"
+    " chance_of(g.std, g.result, i));";
 constexpr const char* kBelow = "integer_at(g, i, 0, g.high.integer());";
 constexpr const char* kBetween =
     "integer_at(g, i, g.low.integer(), g.high.integer() - g.low.integer());";
@@ -94,10 +107,14 @@ constexpr Written kWritten[] = {
 
     {"rand", "random", kUniform},
     {"rand.generator", "random", kUniform},
+    {"rand.out", "random", kUniform},
+    {"rand.generator_out", "random", kUniform},
     {"rand_like", "random", kUniform},
     {"rand_like.generator", "random", kUniform},
     {"randn", "random", kNormal},
     {"randn.generator", "random", kNormal},
+    {"randn.out", "random", kNormal},
+    {"randn.generator_out", "random", kNormal},
     {"randn_like", "random", kNormal},
     {"randn_like.generator", "random", kNormal},
     {"randint", "random", kBelow},
@@ -109,23 +126,16 @@ constexpr Written kWritten[] = {
     {"randint_like.low_dtype", "random", kBetween},
     {"randint_like.low_generator_dtype", "random", kBetween},
     {"uniform_", "random", "uniform_at(g, i, g.from.real(), g.to.real());"},
-    {"normal_", "random", "normal_at(g, i, g.mean.real(), g.std.real());"},
-    {"normal_functional",
-     "random",
-     "normal_at(g, i, g.mean.real(), g.std.real());"},
-    {"normal.float_float",
-     "random",
-     "normal_at(g, i, g.mean.real(), g.std.real());"},
-    {"normal.Tensor_float",
-     "random",
-     "normal_at(g, i, chance_of(g.mean, g.result, i), g.std.real());"},
-    {"normal.float_Tensor",
-     "random",
-     "normal_at(g, i, g.mean.real(), chance_of(g.std, g.result, i));"},
-    {"normal.Tensor_Tensor",
-     "random",
-     "normal_at(g, i, chance_of(g.mean, g.result, i),"
-     " chance_of(g.std, g.result, i));"},
+    {"normal_", "random", kOfNumbers},
+    {"normal_functional", "random", kOfNumbers},
+    {"normal.float_float", "random", kOfNumbers},
+    {"normal.float_float_out", "random", kOfNumbers},
+    {"normal.Tensor_float", "random", kOfMeans},
+    {"normal.Tensor_float_out", "random", kOfMeans},
+    {"normal.float_Tensor", "random", kOfSpreads},
+    {"normal.float_Tensor_out", "random", kOfSpreads},
+    {"normal.Tensor_Tensor", "random", kOfBoth},
+    {"normal.Tensor_Tensor_out", "random", kOfBoth},
     {"random_",
      "random",
      "integer_at(g, i, 0, integers_of<decltype(g.result)::Stored>());"},
@@ -158,6 +168,9 @@ constexpr Written kWritten[] = {
      "random",
      "g.result.write(i, math::exp(g.mean.real() + g.std.real() *"
      " normal_of<DrawnAs<decltype(g.result)::Stored>>(g, i)));"},
+    {"poisson", "distributions", "poisson_at(g, i);", 16},
+    {"binomial", "distributions", "binomial_at(g, i);", 16},
+    {"_standard_gamma", "distributions", "gamma_at(g, i);", 8},
 };
 
 const IValue* argument(const OperatorEntry& op,
@@ -196,16 +209,19 @@ Given number(const char* name, int64_t value) {
 void add_draws(GivenCall& call,
                const OperatorEntry& op,
                const IValue* values,
-               const TensorBase& result) {
+               const TensorBase& result,
+               int64_t blocks) {
   const IValue* given = argument(op, values, {"generator"});
   ScalarType dtype = result.dtype();
   bool wide = draws_wide(op, values, dtype);
   bool long_words = wide || dtype == kDouble || dtype == kComplexDouble;
   int64_t count = result.numel() * (is_complex(dtype) ? 2 : 1);
+  if (blocks > 0) count = 1;
   Draws draws = take_draws(given ? given->get<Generator>() : Generator(),
                            result.device().index,
                            count,
-                           long_words ? 2 : 4);
+                           long_words ? 2 : 4,
+                           std::max<int64_t>(blocks, 1));
   call.slots.insert(call.slots.begin(),
                     {number("seed", static_cast<int64_t>(draws.seed)),
                      number("offset", static_cast<int64_t>(draws.offset)),
@@ -240,7 +256,7 @@ void run_written(const OperatorEntry& op,
   call.header = header_text(kernel.header);
   call.body = kernel.body;
   if (op.info->has(OpTag::NondeterministicSeeded)) {
-    add_draws(call, op, values, results[0]);
+    add_draws(call, op, values, results[0], kernel.blocks);
   }
   call.count = results[0].numel();
   run_given(call);

@@ -1,7 +1,7 @@
 // Eigenvalues and eigenvectors.
-#include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/aten/native/linalg/refined.h>
+#include <taeda/aten/native/linalg/report.h>
 #include <taeda/aten/native/linalg/two_by_two.h>
 #include <taeda/gen/native/linalg_eig.h>
 #include <taeda/gen/native/linalg_eigh.h>
@@ -9,6 +9,7 @@
 #include <taeda/gen/native/linalg_eigvalsh.h>
 #include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/isfinite.h>
+#include <taeda/gen/ops/item.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -23,7 +24,7 @@ using blas::real_t;
 namespace {
 
 void check_converged(std::string_view op, const Tensor& given) {
-  Tensor info = innermost_value(given);
+  Tensor info = report_of(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
   TAEDA_CHECK_AS(LinAlg,
@@ -277,7 +278,7 @@ void hermitian_all(const Tensor& a,
 
 void check_finite(std::string_view op, const Tensor& self) {
   // LAPACK's answer to these is a message on the terminal, or no end.
-  TAEDA_CHECK(*ops::all(ops::isfinite(self)).const_data<bool>(),
+  TAEDA_CHECK(ops::item(ops::all(ops::isfinite(self))).to_bool(),
               op,
               ": input tensor should not contain infs or NaNs");
 }

@@ -1,6 +1,7 @@
 // The exponential of matrices by scaling and squaring (Higham, "The scaling and
 // squaring method for the matrix exponential revisited", 2005).
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/linalg/exponential.h>
 #include <taeda/aten/native/linalg/matrices.h>
 #include <taeda/gen/native/linalg_matrix_exp.h>
 #include <taeda/gen/ops/_to_copy.h>
@@ -93,16 +94,17 @@ void linalg_matrix_exp_shape(const Spec<I>& self, Plan<I>& plan) {
 }
 TAEDA_SHAPE(linalg_matrix_exp_shape);
 
-void linalg_matrix_exp_cpu(const Tensor& given, const Tensor& out) {
+Tensor exponential_of(const Tensor& given) {
   // The products below are not autocast's business.
   ExcludeKeysGuard as_given(DispatchKey::Autocast);
-  if (given.numel() == 0) return;
+  if (given.numel() == 0) return given;
   ScalarType type = computed_in(given);
   Tensor self = given.dtype() == type ? given : ops::_to_copy(given, type);
   Tensor count = halvings(self);
   double most = ops::item(ops::amax(count)).to<double>();
   Tensor a = most == 0 ? self : ops::mul(self, ops::exp2(ops::neg(count)));
-  Tensor one = ops::eye(self.size(-1), self.dtype());
+  Tensor one = ops::eye(
+      self.size(-1), self.dtype(), std::nullopt, self.device(), std::nullopt);
   Tensor a2 = ops::matmul(a, a), a4 = ops::matmul(a2, a2);
   Tensor a6 = ops::matmul(a4, a2);
   // The even or odd half of the polynomial; `first` is 0 or 1.
@@ -124,7 +126,11 @@ void linalg_matrix_exp_cpu(const Tensor& given, const Tensor& out) {
     Tensor squared = ops::matmul(result, result);
     result = ops::where(ops::gt(count, Scalar(i)), squared, result);
   }
-  copy_into(out, result);
+  return result;
+}
+
+void linalg_matrix_exp_cpu(const Tensor& given, const Tensor& out) {
+  if (given.numel() > 0) copy_into(out, exponential_of(given));
 }
 
 }  // namespace taeda::native

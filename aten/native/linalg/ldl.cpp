@@ -1,7 +1,7 @@
 // Symmetric and Hermitian matrices as L D L^H, by J. Bunch and L. Kaufman
 // (1977).
-#include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
+#include <taeda/aten/native/linalg/report.h>
 #include <taeda/gen/native/linalg_ldl_factor.h>
 #include <taeda/gen/native/linalg_ldl_factor_ex.h>
 #include <taeda/gen/native/linalg_ldl_solve.h>
@@ -20,7 +20,7 @@ template <class T>
 constexpr bool kIsComplex = !std::is_same_v<T, blas::real_t<T>>;
 
 void check_factored(std::string_view op, const Tensor& info) {
-  int64_t bad = first_failure(innermost_value(info));
+  int64_t bad = first_failure(report_of(info));
   if (bad < 0) return;
   TAEDA_CHECK_AS(LinAlg,
                  false,

@@ -1,6 +1,6 @@
 // The singular value decomposition.
-#include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
+#include <taeda/aten/native/linalg/report.h>
 #include <taeda/gen/native/linalg_svd.h>
 #include <taeda/gen/native/linalg_svdvals.h>
 #include <taeda/gen/ops/eye.h>
@@ -128,7 +128,7 @@ void decompose_in_lanes(const Parts& p, const Tensor& a, const Tensor& info) {
 }
 
 void check_converged(const Tensor& given) {
-  Tensor info = innermost_value(given);
+  Tensor info = report_of(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
   int code = info.const_data<int>()[i];

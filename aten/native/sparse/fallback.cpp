@@ -13,12 +13,11 @@
 #include <algorithm>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace taeda::native {
 
 namespace {
-
-constexpr DispatchKey kKey = DispatchKey::SparseCPU;
 
 // The functional form of the record that a form belongs to. Filled when the
 // first sparse tensor is made, read-only afterwards.
@@ -129,7 +128,7 @@ class SparseFallback final : public BoxedKernel {
 
 }  // namespace
 
-void add_fallback() {
+void add_fallback(DispatchKey key) {
   for (OperatorEntry* op : Dispatcher::get().all()) {
     const OpInfo& info = *op->info;
     if (info.form == Form::Functional) {
@@ -140,24 +139,28 @@ void add_fallback() {
     bool by_strides =
         info.record->family == Family::View || info.has(OpTag::InPlaceView) ||
         std::ranges::find(kSetters, op->name) != std::end(kSetters);
-    size_t slot = static_cast<size_t>(kKey);
+    size_t slot = static_cast<size_t>(key);
     if (by_strides && op->boxed[slot] == nullptr) op->slots[slot] = nullptr;
   }
-  Dispatcher::get().set_fallback(kKey, new SparseFallback);
+  Dispatcher::get().set_fallback(key, new SparseFallback);
 }
 
 void register_sparse_kernels() {
   static std::once_flag once;
   std::call_once(once, [] {
-    Library m("aten", "SparseCPU");
-    add_copies(m);
-    add_conversions(m);
-    add_arithmetic(m);
-    add_products(m);
-    add_reductions(m);
-    add_views(m);
-    add_joins(m);
-    add_fallback();
+    using Key = std::pair<DispatchKey, const char*>;
+    for (auto [key, name] : {Key{DispatchKey::SparseCPU, "SparseCPU"},
+                             Key{DispatchKey::SparseCUDA, "SparseCUDA"}}) {
+      Library m("aten", name);
+      add_copies(m);
+      add_conversions(m);
+      add_arithmetic(m);
+      add_products(m);
+      add_reductions(m);
+      add_views(m);
+      add_joins(m);
+      add_fallback(key);
+    }
   });
 }
 

@@ -9,9 +9,9 @@ namespace taeda::native {
 // Note [Sparse kernels]
 // Operators that only sparse tensors have are records with a kernel for every
 // backend. Of the others, those with a meaning of their own for sparse tensors
-// are registered here for SparseCPU, the functional forms alone; they get the
-// call where a tensor among the arguments is sparse. What has none of these
-// goes to the fallback:
+// are registered here for SparseCPU and SparseCUDA, the functional forms alone;
+// they get the call where a tensor among the arguments is sparse. What has none
+// of these goes to the fallback:
 // - in-place and out= forms run the functional form and write its result;
 // - an operator of one tensor and a scalar formula (a pointwise record) that
 //   keeps zero runs on the values;
@@ -28,6 +28,6 @@ void add_reductions(Library& m);
 void add_views(Library& m);
 void add_joins(Library& m);
 // The fallback; views of strided tensors are kept from sparse ones.
-void add_fallback();
+void add_fallback(DispatchKey key);
 
 }  // namespace taeda::native

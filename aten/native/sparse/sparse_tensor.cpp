@@ -21,11 +21,11 @@ class SparseImpl final : public TensorImpl {
 
 DispatchKey sparse_key(Device device) {
   TAEDA_CHECK_AS(NotImplemented,
-                 device.is_cpu(),
+                 device.is_cpu() || device.is_cuda(),
                  "sparse tensors on device ",
                  device,
                  " are not implemented");
-  return DispatchKey::SparseCPU;
+  return device.is_cpu() ? DispatchKey::SparseCPU : DispatchKey::SparseCUDA;
 }
 
 Tensor without_history(const Tensor& t) {

@@ -7,11 +7,11 @@ namespace taeda::native {
 
 // Note [Sparse tensors]
 // A sparse tensor is a TensorImpl without memory whose layout is not strided
-// and whose backend key is SparseCPU. What it holds, its parts, hangs in
-// TensorExtra::wrapped, so that shallow copies (detach, saved results) share
-// it. Parts are never changed: what writes to a sparse tensor gives it others
-// (set_parts), which its shallow copies do not see. The tensors among the parts
-// have no history; autograd records the sparse tensor as a whole.
+// and whose backend key is SparseCPU or SparseCUDA. What it holds, its parts,
+// hangs in TensorExtra::wrapped, so that shallow copies (detach, saved results)
+// share it. Parts are never changed: what writes to a sparse tensor gives it
+// others (set_parts), which its shallow copies do not see. The tensors among
+// the parts have no history; autograd records the sparse tensor as a whole.
 struct SparseParts final : IntrusiveTarget {
   // COO: places, int64 [sparse dims, entries]. Else the column (CSR, BSR) or
   // the row of each entry, [*batch, entries].

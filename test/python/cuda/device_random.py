@@ -169,3 +169,41 @@ def test_draws_follow_the_seed() -> None:
     assert set(kept.tolist()) == {0.0, kept.max().item()}
     assert abs((kept > 0).float().mean() - 0.75) < 0.07
     assert sorted(order.tolist()) == list(range(50))
+
+
+def test_distributions_have_their_moments() -> None:
+    count = 4000
+    for first, second in ((0.5, 3.0), (12.0, 400.0)):
+        rates = taeda.tensor([first, second], device="cuda").repeat(count, 1)
+        drawn = taeda.poisson(rates).cpu()
+        assert (drawn == drawn.round()).all() and (drawn >= 0).all()
+        for column, rate in zip(drawn.T, (first, second), strict=True):
+            assert abs(column.mean() - rate) < 5 * math.sqrt(rate / count)
+            assert abs(column.var() / rate - 1) < 0.2
+    trials = taeda.tensor([10.0, 10.0, 300.0], device="cuda").repeat(count, 1)
+    chances = taeda.tensor([0.3, 0.9, 0.6], device="cuda").expand(count, 3)
+    drawn = taeda.binomial(trials, chances).cpu()
+    assert (drawn >= 0).all() and (drawn <= trials.cpu()).all()
+    for column, n, p in zip(drawn.T, (10, 10, 300), (0.3, 0.9, 0.6), strict=True):
+        spread = n * p * (1 - p)
+        assert abs(column.mean() - n * p) < 5 * math.sqrt(spread / count)
+        assert abs(column.var() / spread - 1) < 0.2
+    shapes = taeda.tensor([0.4, 5.0], device="cuda").repeat(count, 1)
+    drawn = taeda._standard_gamma(shapes).cpu()
+    for column, shape in zip(drawn.T, (0.4, 5.0), strict=True):
+        assert abs(column.mean() - shape) < 5 * math.sqrt(shape / count)
+        assert abs(column.var() / shape - 1) < 0.3
+    weights = taeda.tensor([1.0, 2.0, 5.0], device="cuda").expand(count, 3)
+    drawn = taeda._sample_dirichlet(weights).cpu()
+    assert taeda.allclose(drawn.sum(1), taeda.ones(count))
+    assert taeda.allclose(drawn.mean(0), taeda.tensor([1, 2, 5]) / 8, atol=0.02)
+
+
+def test_distributions_follow_the_seed() -> None:
+    rates = taeda.full((50,), 7.0, device="cuda")
+    cuda.manual_seed(3)
+    first, second = taeda.poisson(rates), taeda.poisson(rates)
+    cuda.manual_seed(3)
+    assert taeda.equal(taeda.poisson(rates), first)
+    assert not taeda.equal(first, second)
+    assert taeda.poisson(taeda.tensor([-1.0], device="cuda")).isnan().all()

@@ -22,7 +22,8 @@ FILES = {
     "device_operators.py": 200,
     "device_faults.py": 9,
     "device_kernels.py": 14,
-    "device_random.py": 8,
+    "device_layers.py": 15,
+    "device_random.py": 10,
 }
 
 

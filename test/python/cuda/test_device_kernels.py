@@ -5,30 +5,34 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from emulated import run
 from nvrtc import compile_source
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
 
 
-def test_on_emulated_devices(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "least"), [("device_kernels.py", 30), ("device_layers.py", 15)]
+)
+def test_on_emulated_devices(name: str, least: int, tmp_path: Path) -> None:
     # Kept programs would not be compiled, and have no text here.
     run(
-        "device_kernels.py",
+        name,
         TAEDA_CACHE_DIR=str(tmp_path / "programs"),
         TAEDA_EMULATOR_TEXTS=str(tmp_path),
     )
-    refused_by_nvrtc(tmp_path)
+    refused_by_nvrtc(tmp_path, least)
 
 
-def refused_by_nvrtc(folder: Path) -> None:
+def refused_by_nvrtc(folder: Path, least: int) -> None:
     """Each kernel that sees all arguments, for one set of dtypes and one device."""
     texts = {}
     for path in sorted(folder.glob("*.cu")):
         text = path.read_text()
         if "struct Given" in text:
             texts.setdefault(re.sub(r"Elements<.*> ", "", text), text)
-    assert len(texts) > 30
+    assert len(texts) > least
     refused = []
     for i, text in enumerate(texts.values()):
         architecture = ARCHITECTURES[i % len(ARCHITECTURES)]
