@@ -1,5 +1,7 @@
 #include <taeda/c10/cuda/generator.h>
 
+#include <taeda/c10/cuda/stream.h>
+
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -98,6 +100,15 @@ Draws take_draws(const Generator& given,
   auto words = static_cast<uint64_t>((count + turn - 1) / turn) *
                CudaGeneratorImpl::kBlock;
   std::lock_guard guard(generator.mutex());
+  if (recording_of(current_stream(device)) != 0) {
+    RecordedDraws* recorded = generator.recorded();
+    TAEDA_CHECK(recorded != nullptr,
+                "CUDAGraph: a generator that draws in a capture must be "
+                "registered before: graph.register_generator_state(generator)");
+    draws.state = recorded->state;
+    draws.offset = std::exchange(recorded->words, recorded->words + words);
+    return draws;
+  }
   draws.seed = generator.initial_seed();
   draws.offset = generator.take(words);
   return draws;

@@ -6,6 +6,12 @@
 
 namespace taeda::cuda {
 
+// What a graph that is recorded draws; see Note [Graphs].
+struct RecordedDraws {
+  Address state = 0;   // seed and offset, in device memory
+  uint64_t words = 0;  // so far
+};
+
 // Note [Draws on a device]
 // A generator is a seed and an offset: how many 32-bit words each thread has
 // drawn from its own subsequence of Philox. An operator of n elements counts as
@@ -33,15 +39,21 @@ class CudaGeneratorImpl final : public GeneratorImpl {
 
   // The offset as it was; words are counted in whole blocks.
   uint64_t take(uint64_t words);
+  // Streams that record draw from there; null: not any more.
+  void record(RecordedDraws* recorded) { recorded_ = recorded; }
+  RecordedDraws* recorded() const { return recorded_; }
 
  private:
   uint64_t seed_, offset_ = 0;
+  RecordedDraws* recorded_ = nullptr;  // under the mutex while it draws
 };
 
 // Where the draws of one call begin.
 struct Draws {
   uint64_t seed = 0, offset = 0;
   int64_t threads = 1;
+  // Where both stand instead, to which `offset` is added; 0: nowhere.
+  Address state = 0;
 };
 // For `count` elements, of which a block has `per_block`. `given` may be null;
 // RuntimeError where it is not a generator of a GPU.

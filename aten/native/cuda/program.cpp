@@ -124,6 +124,7 @@ FunctionHandle program(const char* op,
   Program& found = find(key);
   std::call_once(found.once[at], [&] {
     use_context(device);
+    RecordingPause pause;  // loading is no work of a stream
     found.functions[at] = load(op, text(), device);
   });
   return found.functions[at];

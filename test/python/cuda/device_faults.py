@@ -128,6 +128,81 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert run(text).stdout == "3\n"
 
 
+def test_a_stream_after_its_devices_reset() -> None:
+    text = """
+import ctypes, os, taeda
+from taeda import cuda
+stream = cuda.Stream()
+with cuda.stream(stream):
+    x = taeda.ones(4, device="cuda") + 1
+there = taeda.ones(3, device="cuda:1")
+ctypes.CDLL(os.environ["TAEDA_CUDA_DRIVER"]).cuDevicePrimaryCtxReset_v2(0)
+calls = (
+    stream.synchronize,
+    lambda: x + 1,
+    lambda: x.cpu(),
+    lambda: taeda.empty(1 << 22, device="cuda"),
+    lambda: cuda.Event(enable_timing=True).record(),
+)
+for call in calls:
+    try:
+        call()
+    except RuntimeError as error:
+        print("context is destroyed" in str(error), "was reset" in str(error))
+del x, stream
+print((there + 1).cpu().tolist())
+"""
+    done = run(text)
+    assert done.stdout == "True True\n" * 5 + "[2.0, 2.0, 2.0]\n", done.stderr
+    assert done.returncode == 0
+
+
+def test_two_processes_on_one_device(tmp_path) -> None:
+    text = """
+import sys, taeda
+from taeda import cuda
+free, total = cuda.mem_get_info()
+print(free < total // 4, flush=True)
+try:
+    taeda.empty(total // 2, dtype=taeda.uint8, device="cuda")
+except cuda.OutOfMemoryError as error:
+    print("MiB is in use by other processes" in str(error), flush=True)
+sys.stdin.readline()
+x = taeda.zeros(total // 2, dtype=taeda.uint8, device="cuda")
+print(x[-9:].cpu().tolist() == [0] * 9, flush=True)
+"""
+    shared = {"TAEDA_EMULATOR_SHARED": str(tmp_path / "devices")}
+    first = """
+import sys, taeda
+from taeda import cuda
+x = taeda.zeros(400 << 20, dtype=taeda.uint8, device="cuda")
+print("ready", flush=True)
+sys.stdin.readline()
+print(x[-9:].cpu().tolist() == [0] * 9)
+del x
+cuda.empty_cache()
+print("gone", flush=True)
+sys.stdin.readline()
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    environment = os.environ | shared
+    with subprocess.Popen(
+        [sys.executable, "-c", first], env=environment, **pipes
+    ) as one:
+        assert one.stdout.readline() == "ready\n"
+        command = [sys.executable, "-c", text]
+        with subprocess.Popen(command, env=environment, **pipes) as other:
+            assert other.stdout.readline() == "True\n"
+            assert other.stdout.readline() == "True\n"
+            one.stdin.write("\n")
+            one.stdin.flush()
+            assert one.stdout.readline() == "True\n"
+            assert one.stdout.readline() == "gone\n"
+            assert other.communicate("\n")[0] == "True\n"
+        one.communicate("\n")
+        assert one.returncode == other.returncode == 0
+
+
 def test_device_memory_without_mapping() -> None:
     text = """
 import taeda
