@@ -4,6 +4,9 @@
 #include <taeda/c10/core/generator.h>
 #include <taeda/c10/cuda/device.h>
 
+#include <utility>
+#include <vector>
+
 namespace taeda::cuda {
 
 // What a graph that is recorded draws; see Note [Graphs].
@@ -39,13 +42,14 @@ class CudaGeneratorImpl final : public GeneratorImpl {
 
   // The offset as it was; words are counted in whole blocks.
   uint64_t take(uint64_t words);
-  // Streams that record draw from there; null: not any more.
-  void record(RecordedDraws* recorded) { recorded_ = recorded; }
-  RecordedDraws* recorded() const { return recorded_; }
+  // What the graph with this number draws, null where it has not said where;
+  // both under the mutex. Null ends it.
+  void record(uint64_t number, RecordedDraws* draws);
+  RecordedDraws* recorded(uint64_t number) const;
 
  private:
   uint64_t seed_, offset_ = 0;
-  RecordedDraws* recorded_ = nullptr;  // under the mutex while it draws
+  std::vector<std::pair<uint64_t, RecordedDraws*>> recorded_;
 };
 
 // Where the draws of one call begin.

@@ -37,7 +37,7 @@ void need_graphs() {
 Graph::~Graph() { reset(); }
 
 // Memory for each generator's seed and offset, from before the recording.
-void Graph::begin_draws(int device) {
+void Graph::make_draws(int device) {
   std::vector<Generator> all = generators_;
   all.push_back(Generator::share(&default_generator(device)));
   for (const Generator& generator : all) {
@@ -45,14 +45,16 @@ void Graph::begin_draws(int device) {
     draw->generator = generator;
     draw->memory = device_allocator().allocate(2 * sizeof(uint64_t));
     draw->recorded.state = reinterpret_cast<Address>(draw->memory.data);
-    static_cast<CudaGeneratorImpl&>(*generator).record(&draw->recorded);
     draws_.push_back(std::move(draw));
   }
 }
 
-void Graph::end_draws() {
+// Tells the generators who draws, or that nobody does any more.
+void Graph::name_draws(bool recording) {
   for (auto& draw : draws_) {
-    static_cast<CudaGeneratorImpl&>(*draw->generator).record(nullptr);
+    auto& generator = static_cast<CudaGeneratorImpl&>(*draw->generator);
+    std::lock_guard guard(generator.mutex());
+    generator.record(number_, recording ? &draw->recorded : nullptr);
   }
 }
 
@@ -69,7 +71,7 @@ void Graph::begin(PoolId pool, const std::string& mode) {
   TAEDA_CHECK(recording_of(stream_) == 0,
               "CUDAGraph.capture_begin: the stream is being captured already");
   use_context(stream_.device);
-  begin_draws(stream_.device);
+  make_draws(stream_.device);
   if (pool == 0) {
     pool_ = new_pool({});
   } else {
@@ -87,6 +89,7 @@ void Graph::begin(PoolId pool, const std::string& mode) {
             handle_of(stream_), &active, &number_, nullptr, nullptr, nullptr),
         "cuStreamGetCaptureInfo");
   begin_recording(number_, pool_);
+  name_draws(/*recording=*/true);
 }
 
 size_t Graph::end() {
@@ -95,7 +98,7 @@ size_t Graph::end() {
   use_context(stream_.device);
   Result status = driver().end_capture(handle_of(stream_), &graph_);
   end_recording(number_);
-  end_draws();
+  name_draws(/*recording=*/false);
   if (status != kSuccess || graph_ == nullptr) {
     graph_ = nullptr;
     reset();
@@ -159,7 +162,7 @@ void Graph::reset() {
     end_recording(number_);
     if (unfinished != nullptr) driver().graph_destroy(unfinished);
   }
-  end_draws();
+  name_draws(/*recording=*/false);
   if (executable_ != nullptr) driver().graph_exec_destroy(executable_);
   if (graph_ != nullptr) driver().graph_destroy(graph_);
   executable_ = nullptr;

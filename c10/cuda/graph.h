@@ -45,8 +45,8 @@ class Graph {
     DataPtr memory;
   };
 
-  void begin_draws(int device);
-  void end_draws();
+  void make_draws(int device);
+  void name_draws(bool recording);
   void replay_draws();
 
   State state_ = State::Empty;

@@ -1,6 +1,7 @@
 // Recorded work of GPUs.
 #include <taeda/c10/core/gpu_parts.h>
 #include <taeda/csrc/gpu/bind.h>
+#include <taeda/csrc/python/values.h>
 
 namespace taeda::python {
 
@@ -43,8 +44,9 @@ void bind_graphs(py::module_& m) {
       .def("pool",
            [](const GpuGraph& g) { return gpu().graphs().pool(g.get()); })
       .def("add_generator",
-           [](const GpuGraph& g, const Generator& generator) {
-             gpu().graphs().add_generator(g.get(), generator);
+           [](const GpuGraph& g, py::handle generator) {
+             gpu().graphs().add_generator(g.get(),
+                                          to_generator(generator.ptr()));
            })
       .def("dump",
            [](const GpuGraph& g, const std::string& path) {

@@ -44,6 +44,7 @@ __all__ = [
     "initial_seed",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
@@ -61,7 +62,8 @@ OutOfMemoryError = _C.OutOfMemoryError
 _TENSORS = "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()
 _STORAGES = [*_TENSORS, "ComplexDouble", "ComplexFloat"]
 _MEMORY = (
-    "caching_allocator_alloc caching_allocator_delete empty_cache get_allocator_backend get_per_process_memory_fraction"
+    "caching_allocator_alloc caching_allocator_delete empty_cache"
+    " get_allocator_backend get_per_process_memory_fraction"
     " host_memory_stats host_memory_stats_as_nested_dict max_memory_allocated"
     " max_memory_cached max_memory_reserved mem_get_info memory_allocated"
     " memory_cached memory_reserved memory_snapshot memory_stats"

@@ -52,9 +52,7 @@ class _Part:
         self.forward, self.backward = CUDAGraph(), CUDAGraph()
 
     def gradients(self, outputs: list, grads: list, allow_unused: bool) -> tuple:
-        pairs = [
-            (o, g) for o, g in zip(outputs, grads, strict=True) if g is not None
-        ]
+        pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None]
         if not pairs or not self.wanted:
             return ()
         return taeda.autograd.grad(
@@ -67,7 +65,7 @@ class _Part:
 
     def warm_up(self, allow_unused: bool) -> None:
         outputs, _ = tree_flatten(self.function(*self.args))
-        grads = [taeda.empty_like(o) if o.requires_grad else None for o in outputs]
+        grads = [taeda.ones_like(o) if o.requires_grad else None for o in outputs]
         self.gradients(outputs, grads, allow_unused)
 
     def capture_forward(self, pool: Any) -> None:

@@ -39,7 +39,7 @@ class CUDAPluggableAllocator:
     Args:
         path_to_so_file: the library.
         alloc_fn_name: its `void* f(ssize_t size, int device, cudaStream_t stream)`.
-        free_fn_name: its `void f(void*, ssize_t size, int device, cudaStream_t stream)`.
+        free_fn_name: its `void f(void*, ssize_t size, int device, cudaStream_t)`.
 
     Raises:
         OSError: the library cannot be loaded.
@@ -79,12 +79,12 @@ def change_current_allocator(allocator: CUDAPluggableAllocator) -> None:
 
 
 class MemPool:
-    """Memory that is kept apart: see `use_mem_pool`. It goes back to the driver when the
-    object and all tensors in it are gone.
+    """Memory that is kept apart: see `use_mem_pool`. It goes back to the driver when
+    the object and all tensors in it are gone.
 
     Args:
-        allocator: what its segments come from, `CUDAPluggableAllocator(...).allocator()`;
-            the driver by default.
+        allocator: what its segments come from, a `CUDAPluggableAllocator`'s
+            `allocator()`; the driver by default.
         use_on_oom: whether others may take its free blocks when nothing else is left.
         no_split: whether its blocks stay whole.
 
@@ -103,9 +103,7 @@ class MemPool:
         no_split: bool = False,
     ) -> None:
         if not is_available():
-            raise RuntimeError(
-                "Tried to instantiate dummy base class MemPool: no GPU"
-            )
+            raise RuntimeError("Tried to instantiate dummy base class MemPool: no GPU")
         self._allocator = allocator
         number = 0 if allocator is None else allocator.number
         self._pool = _driver().new_pool(number, use_on_oom, no_split)

@@ -180,9 +180,7 @@ class graph:
         if not is_available():
             raise RuntimeError("taeda.cuda.graph requires CUDA support: no GPU")
         if enable_annotations:
-            raise NotImplementedError(
-                "cuda.graph: enable_annotations is not there yet"
-            )
+            raise NotImplementedError("cuda.graph: enable_annotations is not there yet")
         from taeda.cuda.streams import Stream, StreamContext
 
         if stream is None:
@@ -242,8 +240,8 @@ def make_graphed_callables(
         `training` that it had.
 
     Raises:
-        RuntimeError: a module with hooks, or a buffer that requires a gradient; autocast
-            that caches.
+        RuntimeError: a module with hooks, or with a buffer that requires a gradient;
+            autocast that caches.
         TypeError: arguments that are no tensors.
     """
     from taeda.cuda._graphed import graphed

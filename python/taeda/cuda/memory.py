@@ -59,9 +59,7 @@ def get_allocator_backend() -> str:
     return "pluggable" if _driver().changed_allocator() else "native"
 
 
-def caching_allocator_alloc(
-    size: int, device: Any = None, stream: Any = None
-) -> int:
+def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
     """Memory of a GPU for another library, as an address.
 
     Args:

@@ -1,8 +1,9 @@
 """How tensors and storages are written for another process of this machine.
 
 Bytes of the CPU move to shared memory, once (those of GPUs: `_cuda_sharing.py`), and
-what is sent tells where they are: a descriptor, or a name (`taeda.multiprocessing.set_sharing_strategy`). A process that
-gets the same bytes twice has one storage of them.
+what is sent tells where they are: a descriptor, or a name
+(`taeda.multiprocessing.set_sharing_strategy`). A process that gets the same bytes twice
+has one storage of them.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import taeda
@@ -109,6 +110,47 @@ def test_damaged_programs_are_compiled_again(tmp_path) -> None:
         damaged = content[:middle] + b"!" + content[middle + 1 :]
         file.write_bytes(damaged if number % 2 == 0 else content[:40])
     assert run(text, TAEDA_CACHE_DIR=folder).stdout == "[5.0, 5.0, 5.0]\n"
+
+
+def test_packed_programs_need_no_compiler(tmp_path) -> None:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
+    from devtool import cubins
+
+    text = "import taeda; print((taeda.zeros(3, device='cuda') + 5).cpu().tolist())"
+    first, other = tmp_path / "first", tmp_path / "other"
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    launches = tmp_path / "launches"
+    run(
+        text,
+        TAEDA_CACHE_DIR=str(first),
+        TAEDA_EMULATOR_TEXTS=str(texts),
+        TAEDA_EMULATOR_LAUNCHES=str(launches),
+    )
+    (name,) = cubins.most_launched(launches.read_text())
+    assert cubins.most_launched("1 b\n3 a\n2 b\n9 c", 2) == ["c", "a"]
+    (file,) = (first / "cuda").glob("*.cubin")
+    key, _, code = file.read_bytes().split(b"\n", 2)
+    packed = tmp_path / "programs.bin"
+    mine = cubins.text_key((texts / name).read_bytes())
+    assert key.decode().endswith(mine)
+    cubins.pack(
+        [
+            (f"taeda cuda 1 sm_90a {cubins.headers_key(first)} text 9 0", b"another"),
+            (f"taeda cuda 1 sm_90a {cubins.headers_key(first)} {mine}", code),
+        ],
+        packed,
+    )
+    places = {
+        "TAEDA_CUDA_PROGRAMS": str(packed),
+        "TAEDA_CUDA_NVRTC": "/nonexistent.so",
+        "TAEDA_CACHE_DIR": str(other),
+    }
+    assert run(text, **places).stdout == "[5.0, 5.0, 5.0]\n"
+    assert not other.exists()
+    content = packed.read_bytes()
+    packed.write_bytes(content[:-9] + b"!" + content[-8:])
+    assert "install the package nvidia-cuda-nvrtc" in run(text, **places).stderr
 
 
 def test_a_forked_process_is_told() -> None:

@@ -161,10 +161,10 @@ def test_a_pool_of_another_allocator(plug_in: str) -> None:
     with cuda.use_mem_pool(pool):
         x = taeda.arange(1 << 20, device="cuda")
         assert (x + 1).cpu()[-1] == 1 << 20
-    assert count(0) == 2 and count(1) == 0
+    assert count(0) == 1 and count(1) == 0
     assert not any(s["is_expandable"] for s in pool.snapshot())
     del x, pool
-    assert count(1) == 2
+    assert count(1) == 1
     with pytest.raises(AttributeError, match="nothing_of_it"):
         cuda.memory.CUDAPluggableAllocator(plug_in, "nothing_of_it", "give")
     with pytest.raises(OSError, match="nowhere"):
@@ -340,7 +340,9 @@ def test_the_history_tells_what_happened(tmp_path: Path) -> None:
     actions = [entry["action"] for entry in first]
     for wanted in ("alloc", "segment_map", "segment_unmap", "oom"):
         assert wanted in actions
-    mine = [e for e in first if e.get("addr") == address and "segment" not in e["action"]]
+    mine = [
+        e for e in first if e.get("addr") == address and "segment" not in e["action"]
+    ]
     assert [e["action"] for e in mine] == [
         "alloc",
         "free_requested",
@@ -394,7 +396,8 @@ def test_locked_pages_wait_for_their_stream_alone() -> None:
     assert taeda.ones(1000).pin_memory().data_ptr() != address
     assert not other.query()  # nobody waited for it
     busy.synchronize()
-    assert taeda.ones(1000).pin_memory().data_ptr() == address
+    held = [taeda.ones(1000).pin_memory() for _ in range(8)]
+    assert address in {block.data_ptr() for block in held}
     assert there.cpu().unique().tolist() == [5]
     assert work.cpu().unique().tolist() == [30]
 

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import taeda
+from sharing_workers import add_one, check_large, wait_for_event
 from taeda import cuda
 from taeda import multiprocessing as mp
 
@@ -29,14 +30,6 @@ def run(context, target, *args) -> None:
     assert not alive and process.exitcode == 0
 
 
-def add_one(incoming, outgoing) -> None:
-    x, weight = incoming.get()
-    assert x.is_cuda and isinstance(weight, taeda.nn.Parameter)
-    x.add_(1)
-    outgoing.put((x.sum().item(), weight.sum().item(), x.shape, x.stride()))
-    del x, weight
-
-
 def test_both_see_what_one_writes(context) -> None:
     incoming, outgoing = context.Queue(), context.Queue()
     x = taeda.arange(12.0, device="cuda").reshape(3, 4)
@@ -49,12 +42,6 @@ def test_both_see_what_one_writes(context) -> None:
     assert (total, ones) == (want.t()[1:].sum(), 5)
     assert (tuple(shape), tuple(stride)) == ((3, 3), (1, 4))
     assert taeda.equal(x.cpu(), want)
-
-
-def check_large(incoming, device) -> None:
-    x = incoming.get()
-    assert x.device == taeda.device(device)
-    assert x.cpu().unique().tolist() == [7]
 
 
 def test_memory_of_several_pages(context) -> None:
@@ -90,16 +77,6 @@ def test_work_in_flight_is_waited_for(context) -> None:
     incoming.put((x, taeda.nn.Parameter(taeda.ones(1, device="cuda"))))
     run(context, add_one, incoming, outgoing)
     assert outgoing.get(timeout=10)[0] == 41_000
-
-
-def wait_for_event(handle, connection) -> None:
-    event = cuda.Event.from_ipc_handle(0, handle)
-    event.synchronize()
-    assert event.query()
-    stream = cuda.Stream()
-    event.wait(stream)
-    stream.synchronize()
-    connection.send("passed")
 
 
 def test_events_of_other_processes(context) -> None:

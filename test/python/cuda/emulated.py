@@ -20,7 +20,7 @@ FILES = {
     "device_memory.py": 14,
     "device_streams.py": 9,
     "device_operators.py": 200,
-    "device_faults.py": 12,
+    "device_faults.py": 13,
     "device_kernels.py": 14,
     "device_random.py": 8,
     "device_pools.py": 20,
