@@ -183,7 +183,10 @@ void MemoryOfDevice::free(Block* block) {
   if (recording_goes_on()) {
     later_.push_back(block);
   } else {
-    wait_for_streams_of(block);
+    try {
+      wait_for_streams_of(block);
+    } catch (const Error&) {  // a device is lost: nobody gets the block again
+    }
   }
 }
 

@@ -34,7 +34,12 @@ void need_graphs() {
 
 }  // namespace
 
-Graph::~Graph() { reset(); }
+Graph::~Graph() {
+  try {
+    reset();
+  } catch (const Error&) {  // of a device that is lost, which others hear of
+  }
+}
 
 // Memory for each generator's seed and offset, from before the recording.
 void Graph::make_draws(int device) {
