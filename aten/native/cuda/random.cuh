@@ -26,10 +26,10 @@ struct Draw {
       offset += g.state.flat(1);
     }
     part = static_cast<int>(turn % per_block);
-    words = Philox4x32(static_cast<unsigned long long>(seed),
-                       static_cast<unsigned long long>(n % threads),
-                       static_cast<unsigned long long>(offset / 4 +
-                                                       turn / per_block))
+    words = Philox4x32(
+                static_cast<unsigned long long>(seed),
+                static_cast<unsigned long long>(n % threads),
+                static_cast<unsigned long long>(offset / 4 + turn / per_block))
                 .next_block();
   }
 
