@@ -399,6 +399,7 @@ def test_locked_pages_wait_for_their_stream_alone() -> None:
     held = [taeda.ones(1000).pin_memory() for _ in range(8)]
     assert address in {block.data_ptr() for block in held}
     assert there.cpu().unique().tolist() == [5]
+    other.synchronize()
     assert work.cpu().unique().tolist() == [30]
 
 
