@@ -8,11 +8,11 @@ TensorBase over_memory(DataPtr memory,
                        size_t bytes,
                        ScalarType dtype,
                        IntArrayRef sizes,
-                       IntArrayRef strides) {
-  auto storage =
-      make_intrusive<StorageImpl>(std::move(memory), bytes, Device());
-  auto impl =
-      make_intrusive<TensorImpl>(std::move(storage), dtype, DispatchKey::CPU);
+                       IntArrayRef strides,
+                       Device device) {
+  auto storage = make_intrusive<StorageImpl>(std::move(memory), bytes, device);
+  auto impl = make_intrusive<TensorImpl>(
+      std::move(storage), dtype, backend_key(device.type));
   impl->set_sizes_and_strides(sizes, strides);
   return TensorBase(std::move(impl));
 }

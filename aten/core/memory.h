@@ -6,12 +6,13 @@
 
 namespace taeda {
 
-// A tensor over memory of the CPU that `memory` frees.
+// A tensor over memory that `memory` frees, where it has a deleter.
 TAEDA_API TensorBase over_memory(DataPtr memory,
                                  size_t bytes,
                                  ScalarType dtype,
                                  IntArrayRef sizes,
-                                 IntArrayRef strides);
+                                 IntArrayRef strides,
+                                 Device device = Device());
 
 // Points `t` at a part of a storage, which grows where it may; RuntimeError
 // when the part lies outside.

@@ -51,9 +51,12 @@ struct GpuMemoryStats {
   // [0] all, [1] small blocks, [2] large ones
   using Pools = std::array<GpuCount, 3>;
   Pools allocated_bytes, reserved_bytes, active_bytes, requested_bytes;
-  Pools allocations, segments, active_blocks;
+  // Free blocks beside others: bytes that no segment is given back with.
+  Pools inactive_split_bytes;
+  Pools allocations, segments, active_blocks, inactive_split;
+  GpuCount oversize_allocations, oversize_segments;
   int64_t retries = 0, out_of_memory = 0, device_allocations = 0;
-  int64_t device_frees = 0;
+  int64_t device_frees = 0, synchronizations = 0, max_split_size = -1;
 };
 struct GpuBlock {
   size_t size = 0, requested = 0;
@@ -61,11 +64,15 @@ struct GpuBlock {
   bool used = false, waits = false;  // waits: freed, in use by a stream
   uint32_t origin = 0;               // of a large block; see GpuOrigins
 };
+// Pools of memory; 0 is the common one.
+using PoolId = int64_t;
+inline constexpr PoolId kAllPools = -1;
 struct GpuSegment {
   GpuStream stream;
   uint64_t address = 0;
   size_t size = 0;
   bool large = false, expandable = false;
+  PoolId pool = 0;
   std::vector<GpuBlock> blocks;
 };
 
@@ -78,6 +85,11 @@ struct GpuOrigins {
   std::string (*describe)(uint32_t origin) = nullptr;
 };
 extern TAEDA_API GpuOrigins gpu_origins;
+
+// Parts of the interface: gpu_parts.h.
+class GpuPools;
+class GpuGraphs;
+class GpuSharing;
 
 class TAEDA_API Gpu {
  public:
@@ -99,7 +111,10 @@ class TAEDA_API Gpu {
   virtual int priority(GpuStream stream) = 0;
   virtual uint64_t handle(GpuStream stream) = 0;
 
-  virtual void* new_event(int device, bool timing, bool blocking) = 0;
+  virtual void* new_event(int device,
+                          bool timing,
+                          bool blocking,
+                          bool interprocess) = 0;
   virtual void free_event(void* event) = 0;
   virtual void record(void* event, GpuStream stream) = 0;
   virtual void wait(GpuStream stream, void* event) = 0;
@@ -129,6 +144,10 @@ class TAEDA_API Gpu {
   // The device's own, and a new one.
   virtual Generator default_generator(int device) = 0;
   virtual Generator new_generator(int device) = 0;
+
+  virtual GpuPools& pools() = 0;
+  virtual GpuGraphs& graphs() = 0;
+  virtual GpuSharing& sharing() = 0;
 };
 
 // Loads libtaeda_cuda.so where that was not done. AssertionError "Taeda not

@@ -73,9 +73,21 @@ const Driver& driver() {
   return loaded.functions;
 }
 
+constexpr Result kContextIsGone = 709;  // CUDA_ERROR_CONTEXT_IS_DESTROYED
+
 void throw_status(Result status, const char* call) {
   const char* text = nullptr;
   driver().error_text(status, &text);
+  const char* advice = "";
+  if (status >= kNotRecordable && status <= kLastOfRecording) {
+    advice =
+        ". While a CUDA graph is captured nothing may wait for the GPU or look "
+        "at what is on it";
+  } else if (status == kContextIsGone) {
+    advice =
+        ". The device was reset: its streams, events and tensors are gone for "
+        "this process";
+  }
   throw_error(
       status == kOutOfMemory ? ErrorKind::OutOfMemory : ErrorKind::Runtime,
       str_cat("CUDA error: ",
@@ -84,7 +96,8 @@ void throw_status(Result status, const char* call) {
               call,
               ": ",
               status,
-              ")"));
+              ")",
+              advice));
 }
 
 }  // namespace taeda::cuda

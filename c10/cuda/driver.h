@@ -15,6 +15,8 @@ using Result = int;  // CUresult
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kOutOfMemory = 2;
 inline constexpr Result kNotReady = 600;
+// A call that cannot be recorded, up to what such a recording answers later.
+inline constexpr Result kNotRecordable = 900, kLastOfRecording = 909;
 
 using Address = uint64_t;  // CUdeviceptr
 using ContextHandle = struct ContextObject*;
@@ -23,6 +25,8 @@ using EventHandle = struct EventObject*;
 using ModuleHandle = struct ModuleObject*;
 using FunctionHandle = struct FunctionObject*;
 using AllocationHandle = uint64_t;  // CUmemGenericAllocationHandle
+using GraphHandle = struct GraphObject*;
+using GraphExecHandle = struct GraphExecObject*;
 
 // CUdevice_attribute
 enum class Attribute : int {
@@ -71,6 +75,11 @@ struct AllocationProperties {
 struct AccessRights {
   MemoryLocation location;
   int flags = 3;  // read and write
+};
+
+// CUipcMemHandle, CUipcEventHandle
+struct IpcHandle {
+  unsigned char bytes[64];
 };
 
 struct Uuid {
@@ -172,7 +181,39 @@ using HostFunction = void (*)(void* context);
     (Address, size_t bytes, const AccessRights*, size_t count))                \
   X(cuMemGetAllocationGranularity,                                             \
     granularity,                                                               \
-    (size_t*, const AllocationProperties*, int which))
+    (size_t*, const AllocationProperties*, int which))                         \
+  X(cuMemExportToShareableHandle,                                              \
+    export_handle,                                                             \
+    (void* out, AllocationHandle, int type, uint64_t flags))                   \
+  X(cuMemImportFromShareableHandle,                                            \
+    import_handle,                                                             \
+    (AllocationHandle*, void* shared, int type))                               \
+  X(cuIpcGetMemHandle, memory_handle, (IpcHandle*, Address))                   \
+  X(cuIpcOpenMemHandle_v2, open_memory, (Address*, IpcHandle, unsigned flags)) \
+  X(cuIpcCloseMemHandle, close_memory, (Address))                              \
+  X(cuIpcGetEventHandle, event_handle, (IpcHandle*, EventHandle))              \
+  X(cuIpcOpenEventHandle, open_event, (EventHandle*, IpcHandle))               \
+  X(cuThreadExchangeStreamCaptureMode, exchange_mode, (int* mode))             \
+  X(cuStreamBeginCapture_v2, begin_capture, (StreamHandle, int mode))          \
+  X(cuStreamEndCapture, end_capture, (StreamHandle, GraphHandle*))             \
+  X(cuStreamGetCaptureInfo_v2,                                                 \
+    capture_info,                                                              \
+    (StreamHandle,                                                             \
+     int* status,                                                              \
+     uint64_t* id,                                                             \
+     GraphHandle*,                                                             \
+     const void** dependencies,                                                \
+     size_t* dependency_count))                                                \
+  X(cuGraphGetNodes, graph_nodes, (GraphHandle, void* nodes, size_t* count))   \
+  X(cuGraphDebugDotPrint,                                                      \
+    graph_print,                                                               \
+    (GraphHandle, const char* path, unsigned flags))                           \
+  X(cuGraphInstantiateWithFlags,                                               \
+    graph_instantiate,                                                         \
+    (GraphExecHandle*, GraphHandle, unsigned long long flags))                 \
+  X(cuGraphLaunch, graph_launch, (GraphExecHandle, StreamHandle))              \
+  X(cuGraphExecDestroy, graph_exec_destroy, (GraphExecHandle))                 \
+  X(cuGraphDestroy, graph_destroy, (GraphHandle))
 
 // What a memory checker's driver has and others lack: it is told, in a stream's
 // order, which bytes of the allocator's segments are a block, and says how many
@@ -198,6 +239,14 @@ const Driver& driver();
 [[noreturn]] void throw_status(Result status, const char* call);
 inline void check(Result status, const char* call) {
   if (TAEDA_UNLIKELY(status != kSuccess)) throw_status(status, call);
+}
+
+// RuntimeError saying that the driver is too old for `what` where it lacks one.
+template <class... F>
+void need(const char* what, F... functions) {
+  TAEDA_CHECK(((functions != nullptr) && ...),
+              what,
+              ": the NVIDIA driver on your system is too old for it");
 }
 
 // A library that a variable of the environment names, or the first that is

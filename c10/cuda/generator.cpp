@@ -1,5 +1,7 @@
 #include <taeda/c10/cuda/generator.h>
 
+#include <taeda/c10/cuda/stream.h>
+
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -69,6 +71,18 @@ uint64_t CudaGeneratorImpl::take(uint64_t words) {
   return before;
 }
 
+void CudaGeneratorImpl::record(uint64_t number, RecordedDraws* draws) {
+  std::erase_if(recorded_, [&](const auto& r) { return r.first == number; });
+  if (draws != nullptr) recorded_.emplace_back(number, draws);
+}
+
+RecordedDraws* CudaGeneratorImpl::recorded(uint64_t number) const {
+  for (auto [known, draws] : recorded_) {
+    if (known == number) return draws;
+  }
+  return nullptr;
+}
+
 CudaGeneratorImpl& default_generator(int device) {
   Made& made = made_for(device);
   std::call_once(made.once, [&] {
@@ -99,6 +113,15 @@ Draws take_draws(const Generator& given,
   auto words = static_cast<uint64_t>((count + turn - 1) / turn * blocks_each) *
                CudaGeneratorImpl::kBlock;
   std::lock_guard guard(generator.mutex());
+  if (uint64_t number = recording_of(current_stream(device)); number != 0) {
+    RecordedDraws* recorded = generator.recorded(number);
+    TAEDA_CHECK(recorded != nullptr,
+                "CUDAGraph: a generator that draws in a capture must be "
+                "registered before: graph.register_generator_state(generator)");
+    draws.state = recorded->state;
+    draws.offset = std::exchange(recorded->words, recorded->words + words);
+    return draws;
+  }
   draws.seed = generator.initial_seed();
   draws.offset = generator.take(words);
   return draws;

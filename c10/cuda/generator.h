@@ -4,7 +4,16 @@
 #include <taeda/c10/core/generator.h>
 #include <taeda/c10/cuda/device.h>
 
+#include <utility>
+#include <vector>
+
 namespace taeda::cuda {
+
+// What a graph that is recorded draws; see Note [Graphs].
+struct RecordedDraws {
+  Address state = 0;   // seed and offset, in device memory
+  uint64_t words = 0;  // so far
+};
 
 // Note [Draws on a device]
 // A generator is a seed and an offset: how many 32-bit words each thread has
@@ -33,15 +42,22 @@ class CudaGeneratorImpl final : public GeneratorImpl {
 
   // The offset as it was; words are counted in whole blocks.
   uint64_t take(uint64_t words);
+  // What the graph with this number draws, null where it has not said where;
+  // both under the mutex. Null ends it.
+  void record(uint64_t number, RecordedDraws* draws);
+  RecordedDraws* recorded(uint64_t number) const;
 
  private:
   uint64_t seed_, offset_ = 0;
+  std::vector<std::pair<uint64_t, RecordedDraws*>> recorded_;
 };
 
 // Where the draws of one call begin.
 struct Draws {
   uint64_t seed = 0, offset = 0;
   int64_t threads = 1;
+  // Where both stand instead, to which `offset` is added; 0: nowhere.
+  Address state = 0;
 };
 // For `count` elements, of which `blocks` blocks have `per_block`. `given` may
 // be null; RuntimeError where it is not a generator of a GPU.

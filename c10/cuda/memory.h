@@ -2,6 +2,7 @@
 #pragma once
 
 #include <taeda/c10/core/allocator.h>
+#include <taeda/c10/core/gpu_parts.h>
 #include <taeda/c10/cuda/stream.h>
 
 namespace taeda::cuda {
@@ -22,7 +23,9 @@ namespace taeda::cuda {
 // allocates, and do not grow.
 //
 // Neighbouring free blocks are one. The smallest free block that is large
-// enough is taken, and its rest split off.
+// enough is taken, and its rest split off. Pages that only free memory lies in
+// go back to the driver when caches are emptied and before memory runs out;
+// amid a segment they leave a hole, which is filled before the segment grows.
 class MemoryOfDevice;
 
 Allocator& device_allocator();
@@ -31,16 +34,33 @@ GpuMemoryStats memory_stats(int device);
 std::vector<GpuSegment> memory_segments();
 void reset_peak(int device);
 void reset_totals(int device);
-// Gives the driver back what is cached: whole segments, and free pages at the
-// end of those that grow.
-void empty_cache();
+// Gives the driver back what is cached, of pools without users (Note [Pools])
+// or of one pool: whole segments, and free pages of those that grow.
+void empty_cache(PoolId pool = kAllPools);
+// Of each device.
+void record_history(size_t most, bool origins);
+std::vector<std::vector<GpuMemoryAction>> memory_history();
+// Whether some was taken.
+bool memory_is_used();
+// What is known of the block that begins there; null for other libraries'.
+struct Block;
+Block* block_at(const void* data);
+// The driver's handles of the pages that it lies in.
+std::vector<AllocationHandle> pages_of(const Block& block);
 void set_memory_fraction(double fraction, int device);
 double memory_fraction(int device);
 void record_stream(const void* data, GpuStream stream);
 
-// Page-locked, from and for all devices; freed blocks are kept by size.
+// Page-locked, from and for all devices; freed blocks are kept by size. A
+// stream that works on one is told by record_host(): the block waits for it
+// when it is freed.
 void* allocate_host(size_t bytes);
 void free_host(void* data);
 bool is_pinned(const void* data);
+void record_host(const void* data, GpuStream stream);
+void empty_host_cache();
+GpuHostStats host_stats();
+void reset_host_peak();
+void reset_host_totals();
 
 }  // namespace taeda::cuda

@@ -3,8 +3,8 @@
 
 #include <taeda/c10/cuda/stream.h>
 
-#include <deque>
 #include <memory>
+#include <vector>
 
 namespace taeda::cuda {
 
@@ -18,10 +18,15 @@ struct Block {
   size_t requested = 0;
   uint32_t origin = 0;  // of who took it; see GpuOrigins
   bool used = false;
-  int waits = 0;            // events until it is free
+  bool mapped = true;       // else a hole of a segment that grows
+  bool is_rest = false;     // free beside others: not a whole segment
+  uint64_t freed = 0;       // when, in allocations of its device
+  int waits = 0;            // until it is free
   Block* before = nullptr;  // neighbours in the segment
   Block* after = nullptr;
   std::vector<GpuStream> streams;  // that use it besides the segment's
+
+  bool is_free() const { return !used && waits == 0 && mapped; }
 };
 
 // Of one device, stream and kind; see Note [Device memory].
@@ -42,25 +47,32 @@ class Segment {
   Address base() const { return base_; }
   size_t size() const { return size_; }
   bool grows() const { return page_ > 0; }
+  size_t page() const { return page_; }
   // Maps whole pages at the end, for `bytes` more; how many bytes it got.
   size_t grow(size_t bytes);
-  // Unmaps pages at the end, so that at least `kept` bytes stay; how many
-  // bytes it gave back.
-  size_t shrink(size_t kept);
+  // Whole pages amid it: memory for a hole, all of it or none, and a hole.
+  bool map(Address from, size_t bytes);
+  void unmap(Address from, size_t bytes);
+  // The end, behind which nothing is mapped.
+  void cut(Address end) { size_ = end - base_; }
+
+  // The driver's handles of the pages that a block lies in; those of one that
+  // does not grow are none.
+  std::vector<AllocationHandle> pages_of(const Block& block) const;
 
   Block* first = nullptr;
   Block* last = nullptr;
 
  private:
   Segment(Pool& pool, int device) : pool_(pool), device_(device) {}
-  bool map_page();
+  bool map_page(size_t number);
 
   Pool& pool_;
   int device_;
   Address base_ = 0;
   size_t size_ = 0, capacity_ = 0;
-  size_t page_ = 0;  // 0 where it does not grow
-  std::deque<AllocationHandle> pages_;
+  size_t page_ = 0;                      // 0 where it does not grow
+  std::vector<AllocationHandle> pages_;  // by number; 0 for holes
 };
 
 }  // namespace taeda::cuda

@@ -1,9 +1,11 @@
 #include <taeda/c10/cuda/stream.h>
 
 #include <taeda/c10/cuda/fault.h>
+#include <taeda/c10/cuda/mem_pool.h>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <unordered_map>
@@ -15,6 +17,7 @@ namespace {
 constexpr unsigned kIndependentStream = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned kBlockingEvent = 1;      // CU_EVENT_BLOCKING_SYNC
 constexpr unsigned kEventWithoutTime = 2;   // CU_EVENT_DISABLE_TIMING
+constexpr unsigned kInterprocessEvent = 4;  // CU_EVENT_INTERPROCESS
 constexpr int kPoolSize = 32;
 constexpr int kPriorities = 8;
 
@@ -103,7 +106,40 @@ bool is_done(GpuStream stream) {
   return true;
 }
 
+uint64_t recording_of(GpuStream stream) {
+  // The default stream cannot record, nor be asked.
+  if (!recording_goes_on() || stream.id == 0) return 0;
+  constexpr int kActive = 1;
+  int status = 0;
+  uint64_t number = 0;
+  use_context(stream.device);
+  check(driver().capture_info(
+            handle_of(stream), &status, &number, nullptr, nullptr, nullptr),
+        "cuStreamGetCaptureInfo");
+  return status == kActive ? number : 0;
+}
+
+void refuse_in_recording(const char* call, GpuStream stream) {
+  TAEDA_CHECK(recording_of(stream) == 0,
+              call,
+              ": cannot be part of a CUDA graph: it waits for the GPU, as "
+              "item(), cpu() and nonzero() do. Call it before the capture, or "
+              "after a replay");
+}
+
+RecordingPause::RecordingPause() {
+  constexpr int kRelaxed = 2;
+  if (!recording_goes_on() || driver().exchange_mode == nullptr) return;
+  mode_ = kRelaxed;
+  check(driver().exchange_mode(&mode_), "cuThreadExchangeStreamCaptureMode");
+}
+
+RecordingPause::~RecordingPause() {
+  if (mode_ >= 0) driver().exchange_mode(&mode_);
+}
+
 void wait_for(GpuStream stream) {
+  refuse_in_recording("synchronize", stream);
   StreamHandle handle = handle_of(stream);
   use_context(stream.device);
   check(driver().stream_wait(handle), "cuStreamSynchronize");
@@ -111,6 +147,7 @@ void wait_for(GpuStream stream) {
 }
 
 void wait_for_device(int device) {
+  refuse_in_recording("synchronize", current_stream(device));
   use_context(device);
   check(driver().context_wait(), "cuCtxSynchronize");
   check_fault(device);
@@ -120,6 +157,42 @@ Event::~Event() {
   if (handle_ != nullptr) driver().event_destroy(handle_);
 }
 
+Event::Event(int device, const std::string& handle)
+    : device_(device), timing_(false), blocking_(false), interprocess_(true) {
+  need("Event.from_ipc_handle", driver().open_event);
+  IpcHandle given{};
+  TAEDA_CHECK_AS(Value,
+                 handle.size() == sizeof(given.bytes),
+                 "Event.from_ipc_handle: expected a handle of ",
+                 sizeof(given.bytes),
+                 " bytes, got ",
+                 handle.size());
+  std::memcpy(given.bytes, handle.data(), handle.size());
+  check_device("Event.from_ipc_handle", device);
+  use_context(device);
+  check(driver().open_event(&handle_, given), "cuIpcOpenEventHandle");
+}
+
+void Event::make() {
+  use_context(device_);
+  if (handle_ != nullptr) return;
+  unsigned flags = (timing_ ? 0 : kEventWithoutTime) |
+                   (blocking_ ? kBlockingEvent : 0) |
+                   (interprocess_ ? kInterprocessEvent : 0);
+  check(driver().event_create(&handle_, flags), "cuEventCreate");
+}
+
+std::string Event::handle() {
+  TAEDA_CHECK(interprocess_,
+              "Event.ipc_handle: the event must be created with "
+              "interprocess=True");
+  need("Event.ipc_handle", driver().event_handle);
+  make();
+  IpcHandle out{};
+  check(driver().event_handle(&out, handle_), "cuIpcGetEventHandle");
+  return {reinterpret_cast<const char*>(out.bytes), sizeof(out.bytes)};
+}
+
 void Event::record(GpuStream stream) {
   if (handle_ == nullptr) device_ = stream.device;
   TAEDA_CHECK(device_ == stream.device,
@@ -127,12 +200,7 @@ void Event::record(GpuStream stream) {
               device_,
               " does not match recording stream's device ",
               stream.device);
-  use_context(device_);
-  if (handle_ == nullptr) {
-    unsigned flags =
-        (timing_ ? 0 : kEventWithoutTime) | (blocking_ ? kBlockingEvent : 0);
-    check(driver().event_create(&handle_, flags), "cuEventCreate");
-  }
+  make();
   check(driver().event_record(handle_, handle_of(stream)), "cuEventRecord");
 }
 
@@ -143,13 +211,17 @@ void Event::block(GpuStream stream) const {
         "cuStreamWaitEvent");
 }
 
-bool Event::is_done() const {
+bool Event::has_passed() const {
   if (handle_ == nullptr) return true;
   use_context(device_);
   Result status = driver().event_query(handle_);
-  if (status == kNotReady) return false;
-  check(status, "cuEventQuery");
-  check_fault(device_);
+  if (status != kNotReady) check(status, "cuEventQuery");
+  return status != kNotReady;
+}
+
+bool Event::is_done() const {
+  if (!has_passed()) return false;
+  if (handle_ != nullptr) check_fault(device_);
   return true;
 }
 

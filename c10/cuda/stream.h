@@ -22,11 +22,36 @@ bool is_done(GpuStream stream);
 void wait_for(GpuStream stream);
 void wait_for_device(int device);
 
+// The number of the graph that the stream's work is recorded into now, 0 where
+// it is done.
+uint64_t recording_of(GpuStream stream);
+// RuntimeError naming the call where the stream records: what cannot be part
+// of a graph.
+void refuse_in_recording(const char* call, GpuStream stream);
+
+// While it is there, this thread may call what no stream does, as taking
+// memory, although another one records.
+class RecordingPause {
+ public:
+  RecordingPause();
+  ~RecordingPause();
+  RecordingPause(const RecordingPause&) = delete;
+  RecordingPause& operator=(const RecordingPause&) = delete;
+
+ private:
+  int mode_ = -1;  // the thread's own
+};
+
 // A mark in a stream; the driver's event is made with the first record.
 class Event {
  public:
-  Event(int device, bool timing, bool blocking)
-      : device_(device), timing_(timing), blocking_(blocking) {}
+  Event(int device, bool timing, bool blocking, bool interprocess = false)
+      : device_(device),
+        timing_(timing),
+        blocking_(blocking),
+        interprocess_(interprocess) {}
+  // One of another process.
+  Event(int device, const std::string& handle);
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
@@ -34,14 +59,20 @@ class Event {
   void record(GpuStream stream);
   // `stream` goes on when the mark is passed.
   void block(GpuStream stream) const;
+  // Raises what kernels found wrong, as wait() does; has_passed() does not.
   bool is_done() const;
+  bool has_passed() const;
   void wait() const;
+  // For another process; RuntimeError unless made with `interprocess`.
+  std::string handle();
   // Milliseconds from this one to `end`; both with timing, passed.
   float until(const Event& end) const;
 
  private:
+  void make();
+
   int device_;
-  bool timing_, blocking_;
+  bool timing_, blocking_, interprocess_;
   EventHandle handle_ = nullptr;
 };
 

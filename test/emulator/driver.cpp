@@ -11,12 +11,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 
 using namespace emulator;
 using taeda::cuda::AccessRights;
 using taeda::cuda::AllocationProperties;
 using taeda::cuda::Attribute;
+using taeda::cuda::IpcHandle;
 using taeda::cuda::Uuid;
 
 #define EXPORT extern "C" __attribute__((visibility("default"))) Result
@@ -36,7 +38,7 @@ using Launch = void (*)(unsigned x,
                         CheckedMemory* memory);
 using Sizes = const size_t* (*)(size_t* count);
 struct Function {
-  std::string name;
+  std::string name, text;
   Launch launch;
   std::vector<size_t> sizes;  // of the parameters
 };
@@ -89,6 +91,21 @@ struct Watched {
   struct sigaction before {};
 };
 
+// TAEDA_EMULATOR_LAUNCHES is a file that gets how often each text was launched,
+// a line each, when the process ends.
+void count_launch(const std::string& text) {
+  static const char* where = std::getenv("TAEDA_EMULATOR_LAUNCHES");
+  if (where == nullptr) return;
+  static auto& counts = *new std::map<std::string, int64_t>;
+  if (counts.empty()) {
+    std::atexit([] {
+      std::ofstream out(where, std::ios::app);
+      for (auto& [name, count] : counts) out << count << " " << name << "\n";
+    });
+  }
+  ++counts[text];
+}
+
 Result copy_now(void* to, const void* from, size_t bytes) {
   Opened opened;
   Arena::get().copy_states(
@@ -127,6 +144,21 @@ EXPORT cuGetErrorString(Result status, const char** text) {
       break;
     case kNotMapped:
       *text = machine().failure.c_str();
+      break;
+    case kReset:
+      *text = "context is destroyed";
+      break;
+    case kNotRecorded:
+      *text = "operation not permitted when stream is capturing";
+      break;
+    case kSpoilt:
+      *text = "operation failed due to a previous error during capture";
+      break;
+    case kUnjoined:
+      *text = "capturing stream has unjoined work";
+      break;
+    case kOutside:
+      *text = "dependency created on uncaptured work in another stream";
       break;
     case 35:
       *text = "CUDA driver version is insufficient for CUDA runtime version";
@@ -198,12 +230,20 @@ EXPORT cuDevicePrimaryCtxRetain(void** context, int device) {
   *context = reinterpret_cast<void*>(static_cast<intptr_t>(device + 1));
   return 0;
 }
+// What was on the device is gone, and so is whoever used it.
+EXPORT cuDevicePrimaryCtxReset_v2(int device) {
+  Guard guard(machine().mutex);
+  machine().finish_all(device);
+  machine().devices[static_cast<size_t>(device)].reset = true;
+  return 0;
+}
 EXPORT cuCtxSetCurrent(void* context) {
   current_device = static_cast<int>(reinterpret_cast<intptr_t>(context)) - 1;
   return 0;
 }
 EXPORT cuCtxSynchronize() {
   Guard guard(machine().mutex);
+  if (Result refused = machine().refuse_wait(nullptr)) return refused;
   return machine().waited(machine().finish_all(current_device));
 }
 EXPORT cuCtxGetStreamPriorityRange(int* least, int* greatest) {
@@ -216,23 +256,26 @@ EXPORT cuCtxEnablePeerAccess(void*, unsigned) { return 0; }
 EXPORT cuMemGetInfo_v2(size_t* free, size_t* total) {
   Guard guard(machine().mutex);
   Memory& m = machine().devices[static_cast<size_t>(current_device)];
-  *free = m.total - m.used;
+  *free = m.total - m.used();
   *total = m.total;
   return 0;
 }
 EXPORT cuMemAlloc_v2(Address* out, size_t bytes) {
   Guard guard(machine().mutex);
+  if (Result refused = machine().refuse_unsafe()) return refused;
   return machine().devices[static_cast<size_t>(current_device)].allocate(out,
                                                                          bytes);
 }
 EXPORT cuMemFree_v2(Address at) {
   Guard guard(machine().mutex);
+  if (Result refused = machine().refuse_unsafe()) return refused;
   machine().finish_all(current_device);
   Memory* m = machine().memory_at(at, 1);
   return m == nullptr ? kInvalid : m->free(at);
 }
 EXPORT cuMemHostAlloc(void** out, size_t bytes, unsigned) {
   Guard guard(machine().mutex);
+  if (Result refused = machine().refuse_unsafe()) return refused;
   *out = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (*out == nullptr) return taeda::cuda::kOutOfMemory;
   machine().pinned.emplace(static_cast<char*>(*out), bytes);
@@ -240,6 +283,7 @@ EXPORT cuMemHostAlloc(void** out, size_t bytes, unsigned) {
 }
 EXPORT cuMemFreeHost(void* data) {
   Guard guard(machine().mutex);
+  if (Result refused = machine().refuse_unsafe()) return refused;
   machine().pinned.erase(static_cast<char*>(data));
   std::free(data);
   return 0;
@@ -265,6 +309,33 @@ EXPORT cuMemCreate(uint64_t* out,
   // The device is part of the handle.
   if (result == 0) *out = *out * 16 + device;
   return result;
+}
+EXPORT cuMemExportToShareableHandle(int* out, uint64_t handle, int, uint64_t) {
+  Guard guard(machine().mutex);
+  return machine().devices[handle % 16].share(out, handle / 16);
+}
+EXPORT cuMemImportFromShareableHandle(uint64_t* out, void* shared, int) {
+  Guard guard(machine().mutex);
+  auto device = static_cast<size_t>(current_device);
+  auto file = static_cast<int>(reinterpret_cast<intptr_t>(shared));
+  Result result = machine().devices[device].import(out, file);
+  if (result == 0) *out = *out * 16 + device;
+  return result;
+}
+EXPORT cuIpcGetMemHandle(IpcHandle* out, Address at) {
+  Guard guard(machine().mutex);
+  Memory* m = machine().memory_at(at, 1);
+  return m == nullptr ? kInvalid : m->share_block(out, at);
+}
+EXPORT cuIpcOpenMemHandle_v2(Address* out, IpcHandle handle, unsigned) {
+  Guard guard(machine().mutex);
+  return machine().devices[static_cast<size_t>(current_device)].open_block(
+      out, handle);
+}
+EXPORT cuIpcCloseMemHandle(Address at) {
+  Guard guard(machine().mutex);
+  Memory* m = machine().memory_at(at, 1);
+  return m == nullptr ? kInvalid : m->free(at);
 }
 EXPORT cuMemRelease(uint64_t handle) {
   Guard guard(machine().mutex);
@@ -318,6 +389,10 @@ EXPORT cuMemcpyDtoHAsync_v2(void* to,
   Guard guard(machine().mutex);
   if (machine().memory_at(from, bytes) == nullptr) return kInvalid;
   const auto* source = reinterpret_cast<const void*>(from);
+  if (!machine().is_pinned(to, bytes)) {
+    Result refused = machine().refuse_wait(machine().stream(stream));
+    if (refused != 0) return refused;
+  }
   Result result = machine().enqueue(
       stream, {"copy", [=] { return copy_now(to, source, bytes); }});
   if (result != 0 || machine().is_pinned(to, bytes)) return result;
@@ -354,6 +429,9 @@ EXPORT cuMemsetD8Async(Address to,
 
 EXPORT cuStreamCreateWithPriority(void** out, unsigned, int priority) {
   Guard guard(machine().mutex);
+  if (machine().devices[static_cast<size_t>(current_device)].reset) {
+    return kReset;
+  }
   auto* stream = new Stream;
   stream->device = current_device;
   stream->priority = priority;
@@ -372,6 +450,7 @@ EXPORT cuStreamDestroy_v2(void* handle) {
 EXPORT cuStreamQuery(void* stream) {
   Guard guard(machine().mutex);
   Stream* s = machine().stream(stream);
+  if (Result refused = machine().refuse_wait(s)) return refused;
   size_t before = s->queue.size();
   if (before == 0) return 0;
   // It goes on a little, so that who asks again and again gets there.
@@ -380,11 +459,9 @@ EXPORT cuStreamQuery(void* stream) {
 }
 EXPORT cuStreamSynchronize(void* stream) {
   Guard guard(machine().mutex);
+  Result refused = machine().refuse_wait(machine().stream(stream));
+  if (refused != 0) return refused;
   return machine().waited(machine().finish(machine().stream(stream)));
-}
-EXPORT cuStreamWaitEvent(void* stream, Event* event, unsigned) {
-  Guard guard(machine().mutex);
-  return machine().enqueue(stream, {"wait", {}, event, event->recorded});
 }
 EXPORT cuLaunchHostFunc(void* stream, void (*function)(void*), void* context) {
   Guard guard(machine().mutex);
@@ -392,48 +469,6 @@ EXPORT cuLaunchHostFunc(void* stream, void (*function)(void*), void* context) {
                                       function(context);
                                       return 0;
                                     }});
-}
-
-EXPORT cuEventCreate(Event** out, unsigned) {
-  *out = new Event;
-  return 0;
-}
-EXPORT cuEventDestroy_v2(Event* event) {
-  Guard guard(machine().mutex);
-  machine().run_until([&] { return event->passed == event->recorded; });
-  // Streams that were to wait for it need not any more.
-  for (Stream* stream : machine().streams) {
-    for (Work& work : stream->queue) {
-      if (work.event == event) work.event = nullptr;
-    }
-  }
-  delete event;
-  return 0;
-}
-EXPORT cuEventRecord(Event* event, void* stream) {
-  Guard guard(machine().mutex);
-  uint64_t count = ++event->recorded;
-  return machine().enqueue(stream, {"record", [=]() -> Result {
-                                      event->passed = count;
-                                      event->milliseconds = machine().now;
-                                      return 0;
-                                    }});
-}
-EXPORT cuEventQuery(Event* event) {
-  Guard guard(machine().mutex);
-  if (event->passed == event->recorded) return 0;
-  bool stepped = false;
-  machine().run_until([&] { return std::exchange(stepped, true); });
-  return event->passed == event->recorded ? 0 : taeda::cuda::kNotReady;
-}
-EXPORT cuEventSynchronize(Event* event) {
-  Guard guard(machine().mutex);
-  return machine().waited(
-      machine().run_until([&] { return event->passed == event->recorded; }));
-}
-EXPORT cuEventElapsedTime_v2(float* ms, Event* from, Event* to) {
-  *ms = static_cast<float>(to->milliseconds - from->milliseconds);
-  return 0;
 }
 
 // What the allocator tells; see Note [Checked memory].
@@ -502,7 +537,9 @@ EXPORT cuModuleGetFunction(Function** out, Module* module, const char* name) {
   if (launch == nullptr || sizes == nullptr) return 500;  // not found
   size_t count = 0;
   const size_t* first = sizes(&count);
-  *out = new Function{name, launch, {first, first + count}};
+  auto text = static_cast<const char*>(dlsym(module->library, "emulated_text"));
+  *out = new Function{
+      name, text != nullptr ? text : "", launch, {first, first + count}};
   return 0;
 }
 EXPORT cuLaunchKernel(Function* function,
@@ -520,6 +557,7 @@ EXPORT cuLaunchKernel(Function* function,
   if (grid_x == 0 || grid_y == 0 || block_x == 0 || block_x > 1024) {
     return kInvalid;
   }
+  count_launch(function->text);
   // Parameters are copied by the call.
   auto copies = std::make_shared<std::vector<std::vector<char>>>();
   for (size_t i = 0; i < function->sizes.size(); ++i) {

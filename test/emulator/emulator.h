@@ -5,11 +5,13 @@
 
 #include <taeda/c10/cuda/driver.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>
@@ -22,6 +24,10 @@ using taeda::cuda::Result;
 
 inline constexpr Result kInvalid = 1;
 inline constexpr Result kNotMapped = 700;  // an illegal address
+inline constexpr Result kReset = 709;      // the device was
+// Of streams that record.
+inline constexpr Result kNotRecorded = 900, kSpoilt = 901, kUnjoined = 904,
+                        kOutside = 905;
 
 // Note [Emulated memory]
 // Device memory is mapped without any right of access. Work on the device is
@@ -60,11 +66,17 @@ class Memory {
   Result free(Address at);
   Result reserve(Address* out, size_t bytes);
   Result unreserve(Address at, size_t bytes);
-  // Physical memory, which only counts.
+  // Physical memory, which only counts until it is shared.
   Result create(uint64_t* out, size_t bytes);
   Result release(uint64_t handle);
   Result map(Address at, size_t bytes, uint64_t handle);
   Result unmap(Address at, size_t bytes);
+  // Note [Shared memory]: a descriptor of a handle's memory, and what another
+  // process gave one of; the same for allocate().
+  Result share(int* out, uint64_t handle);
+  Result import(uint64_t* out, int file);
+  Result share_block(taeda::cuda::IpcHandle* out, Address at);
+  Result open_block(Address* out, const taeda::cuda::IpcHandle& handle);
   // Whether all of it is mapped.
   bool holds(Address at, size_t bytes) const;
   // Fills it with the pattern.
@@ -72,25 +84,55 @@ class Memory {
   void open();
   void close();
 
-  size_t total = 0, used = 0;
+  size_t total = 0;
+  bool reset = false;
+  // Bytes that are taken, by all processes where they share a device
+  // (TAEDA_EMULATOR_SHARED names a file that counts them).
+  size_t used() const { return shared_used ? shared_used->load() : own_used; }
+  void count(ptrdiff_t bytes);
+  std::atomic<size_t>* shared_used = nullptr;
+  size_t own_used = 0;
 
  private:
+  // Of a handle or a block; `file` is -1 until it is shared, `counted` what it
+  // takes of the device's memory.
+  struct Range {
+    size_t bytes = 0, counted = 0;
+    Address at = 0;  // of handles: where it is mapped
+    int file = -1;
+  };
+  void move_to_file(Range& range);
+  static void lay_over(Address at, const Range& range);
+
   // Takes the memory behind addresses away.
   void give_up(Address at, size_t bytes);
   void add_range(Address at, size_t bytes);
   void remove_range(Address at, size_t bytes);
 
-  std::map<Address, size_t> blocks_;    // of allocate()
-  std::map<Address, size_t> ranges_;    // mapped, neighbours joined
-  std::map<uint64_t, size_t> handles_;  // of create()
+  std::map<Address, Range> blocks_;    // of allocate()
+  std::map<Address, size_t> ranges_;   // mapped, neighbours joined
+  std::map<uint64_t, Range> handles_;  // of create()
   uint64_t next_handle_ = 1;
   int open_ = 0;
 };
 
-// A mark: how often it was recorded, and how many of those are passed.
+// How often a mark was recorded, and how many of those are passed.
+struct Counts {
+  std::atomic<uint64_t> recorded{0}, passed{0};
+};
+
+// A mark. That of another process has its counts there: nothing that is done
+// here moves it on.
 struct Event {
-  uint64_t recorded = 0, passed = 0;
+  Counts own;
+  Counts* counts = &own;
   double milliseconds = 0;
+  int file = -1;  // of the counts, where they are shared
+  bool foreign = false;
+  uint64_t capture = 0;        // the recording that it was last put in
+  std::vector<size_t> behind;  // and the pieces of work that it stands behind
+
+  bool is_passed() const { return counts->passed == counts->recorded; }
 };
 
 struct Work {
@@ -101,10 +143,34 @@ struct Work {
   bool instant = false;  // takes no time: done as soon as it comes to the front
 };
 
+// Note [Emulated graphs]
+// Work of a stream that records is a node behind the stream's last one; a wait
+// for a recorded mark puts the stream behind the nodes before the mark. A graph
+// that is launched is one piece of work, which runs the nodes in a drawn order
+// that the edges allow.
+struct Graph {
+  struct Node {
+    Work work;
+    std::vector<size_t> behind;
+  };
+  std::vector<Node> nodes;
+};
+struct Stream;
+struct Capture {
+  uint64_t number = 0;
+  int mode = 0;  // 0: no thread may call what is unsafe, 1: this one, 2: all
+  int64_t thread = 0;
+  Stream* origin = nullptr;
+  bool spoilt = false;
+  std::shared_ptr<Graph> graph;
+};
+
 struct Stream {
   int device = 0;
   int priority = 0;
   std::deque<Work> queue;
+  Capture* capture = nullptr;
+  std::vector<size_t> last;  // nodes that its next one stands behind
 };
 
 struct HostBlock {
@@ -137,6 +203,16 @@ class Machine {
   bool is_pinned(const void* data, size_t bytes) const;
   Memory* memory_at(Address at, size_t bytes);
   void report(const BadAccess& access);
+  // Results for who waits for a stream that records, or, with null, for the
+  // device; and for who takes memory meanwhile. 0 where that is allowed.
+  Result refuse_wait(Stream* stream);
+  Result refuse_unsafe();
+  // Nodes of a graph in an order that the edges allow.
+  Result run_graph(const Graph& graph, std::vector<bool>& done);
+  std::map<uint64_t, Capture*> captures;
+  std::vector<Event*> shared_events;
+  // Somebody else has to do something.
+  bool waits_for_others() const;
   // Whether a kernel's threads run from the last to the first.
   bool drawn_order() { return draw_() % 2 == 1; }
   // Status of a wait that ended.

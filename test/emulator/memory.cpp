@@ -1,6 +1,7 @@
 #include "emulator.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -75,9 +76,8 @@ void Memory::poison(Address at, size_t bytes) {
 }
 
 void Memory::give_up(Address at, size_t bytes) {
-  void* start = reinterpret_cast<void*>(at);
-  madvise(start, bytes, MADV_DONTNEED);
-  mprotect(start, bytes, PROT_NONE);
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE, flags, -1, 0);
   Arena::get().mark(at, bytes, kNobodys);
 }
 
@@ -102,13 +102,19 @@ void Memory::remove_range(Address at, size_t bytes) {
   if (at + bytes < end) ranges_.emplace(at + bytes, end - at - bytes);
 }
 
+void Memory::count(ptrdiff_t bytes) {
+  own_used += static_cast<size_t>(bytes);
+  if (shared_used != nullptr) *shared_used += static_cast<size_t>(bytes);
+}
+
 Result Memory::allocate(Address* out, size_t bytes) {
+  if (reset) return kReset;
   if (bytes == 0) return kInvalid;
-  if (used + bytes > total) return taeda::cuda::kOutOfMemory;
+  if (used() + bytes > total) return taeda::cuda::kOutOfMemory;
   *out = Arena::get().take(bytes);
   if (*out == 0) return taeda::cuda::kOutOfMemory;
-  used += bytes;
-  blocks_.emplace(*out, bytes);
+  count(static_cast<ptrdiff_t>(bytes));
+  blocks_.emplace(*out, Range{bytes, bytes, *out});
   add_range(*out, pages(bytes));
   poison(*out, bytes);
   return 0;
@@ -117,9 +123,11 @@ Result Memory::allocate(Address* out, size_t bytes) {
 Result Memory::free(Address at) {
   auto found = blocks_.find(at);
   if (found == blocks_.end()) return kInvalid;
-  used -= found->second;
-  remove_range(at, pages(found->second));
-  give_up(at, pages(found->second));
+  Range& range = found->second;
+  count(-static_cast<ptrdiff_t>(range.counted));
+  remove_range(at, pages(range.bytes));
+  give_up(at, pages(range.bytes));
+  if (range.file >= 0) ::close(range.file);
   blocks_.erase(found);
   return 0;
 }
@@ -132,26 +140,33 @@ Result Memory::reserve(Address* out, size_t bytes) {
 Result Memory::unreserve(Address, size_t) { return 0; }
 
 Result Memory::create(uint64_t* out, size_t bytes) {
-  if (used + bytes > total) return taeda::cuda::kOutOfMemory;
-  used += bytes;
+  if (reset) return kReset;
+  if (used() + bytes > total) return taeda::cuda::kOutOfMemory;
+  count(static_cast<ptrdiff_t>(bytes));
   *out = next_handle_++;
-  handles_.emplace(*out, bytes);
+  handles_.emplace(*out, Range{bytes, bytes});
   return 0;
 }
 
 Result Memory::release(uint64_t handle) {
   auto found = handles_.find(handle);
   if (found == handles_.end()) return kInvalid;
-  used -= found->second;
+  count(-static_cast<ptrdiff_t>(found->second.counted));
+  if (found->second.file >= 0) ::close(found->second.file);
   handles_.erase(found);
   return 0;
 }
 
 Result Memory::map(Address at, size_t bytes, uint64_t handle) {
   auto found = handles_.find(handle);
-  if (found == handles_.end() || found->second != bytes) return kInvalid;
+  if (found == handles_.end() || found->second.bytes != bytes) return kInvalid;
+  found->second.at = at;
   add_range(at, bytes);
-  poison(at, bytes);
+  if (found->second.file >= 0) {
+    lay_over(at, found->second);
+  } else {
+    poison(at, bytes);
+  }
   return 0;
 }
 

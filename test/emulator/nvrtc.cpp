@@ -103,16 +103,21 @@ bool waits(const std::string& text) {
 
 // TAEDA_EMULATOR_TEXTS is a folder that gets every text, for tests that have
 // NVRTC itself compile them.
+std::string name_of(const std::string& text) {
+  return std::to_string(std::hash<std::string>()(text)) + ".cu";
+}
 void keep_text(const std::string& text) {
   const char* where = std::getenv("TAEDA_EMULATOR_TEXTS");
   if (where == nullptr) return;
-  size_t name = std::hash<std::string>()(text);
-  std::ofstream(fs::path(where) / (std::to_string(name) + ".cu")) << text;
+  std::ofstream(fs::path(where) / name_of(text)) << text;
 }
 
 std::string host_text(const std::string& text) {
   std::ostringstream out;
-  out << "#include \"all.h\"\n" << text << "\n";
+  out << "#include \"all.h\"\n"
+      << text << "\n"
+      << "extern \"C\" const char emulated_text[] = \"" << name_of(text)
+      << "\";\n";
   const std::regex kernel("extern \"C\" __global__ void (\\w+)\\(");
   const char* launch = waits(text) ? "launch_values" : "launch_plain";
   for (std::sregex_iterator at(text.begin(), text.end(), kernel), end;

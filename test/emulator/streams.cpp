@@ -1,5 +1,9 @@
 #include "emulator.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -19,9 +23,32 @@ Machine& Machine::get() {
   return machine;
 }
 
+namespace {
+
+// Of the processes that share devices; what this one took goes when it ends.
+void share_devices(std::vector<Memory>& devices, const char* name) {
+  int file = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  size_t bytes = sizeof(std::atomic<size_t>) * devices.size();
+  if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return;
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (at == MAP_FAILED) return;
+  auto* counts = static_cast<std::atomic<size_t>*>(at);
+  for (size_t i = 0; i < devices.size(); ++i) {
+    devices[i].shared_used = counts + i;
+  }
+  std::atexit([] {
+    for (Memory& m : Machine::get().devices) *m.shared_used -= m.own_used;
+  });
+}
+
+}  // namespace
+
 Machine::Machine() {
   draw_.seed(static_cast<unsigned>(setting("TAEDA_EMULATOR_SEED", 1)));
-  devices.resize(setting("TAEDA_EMULATOR_DEVICES", 2));
+  devices = std::vector<Memory>(setting("TAEDA_EMULATOR_DEVICES", 2));
+  if (const char* name = std::getenv("TAEDA_EMULATOR_SHARED")) {
+    share_devices(devices, name);
+  }
   for (size_t i = 0; i < devices.size(); ++i) {
     devices[i].total = setting("TAEDA_EMULATOR_MEMORY", uint64_t{1} << 29);
     auto* stream = new Stream;
@@ -38,6 +65,13 @@ Stream* Machine::stream(void* handle) {
 Result Machine::enqueue(void* handle, Work work) {
   if (failed != 0) return failed;
   Stream* s = stream(handle);
+  if (devices[static_cast<size_t>(s->device)].reset) return kReset;
+  if (s->capture != nullptr) {
+    Graph& graph = *s->capture->graph;
+    graph.nodes.push_back({std::move(work), s->last});
+    s->last = {graph.nodes.size() - 1};
+    return 0;
+  }
   s->queue.push_back(std::move(work));
   run_instant(s);
   return 0;
@@ -58,7 +92,8 @@ bool Machine::run_one() {
   for (Stream* s : streams) {
     if (s->queue.empty()) continue;
     const Work& next = s->queue.front();
-    bool waits = next.event != nullptr && next.event->passed < next.count;
+    bool waits =
+        next.event != nullptr && next.event->counts->passed < next.count;
     if (!waits) ready.push_back(s);
   }
   if (ready.empty()) return false;
@@ -83,7 +118,12 @@ bool Machine::run_one() {
 
 Result Machine::run_until(const std::function<bool()>& done) {
   while (failed == 0 && !done()) {
-    if (!run_one()) {
+    if (run_one()) continue;
+    if (waits_for_others()) {
+      mutex.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      mutex.lock();
+    } else {
       failure = "streams wait for each other";
       failed = 999;
     }

@@ -86,13 +86,23 @@ void on_host(const TensorBase& dst,
 void upload(const TensorBase& dst, const TensorBase& src, bool non_blocking) {
   use_context();
   const void* from = src.const_raw_data();
+  bool locked = is_pinned(from);
+  if (!locked || !non_blocking) {
+    refuse_in_recording("copy_ from memory that is not pinned, or waits",
+                        current_stream());
+  }
   check(driver().to_device(reinterpret_cast<Address>(dst.mutable_raw_data()),
                            from,
                            src.nbytes(),
                            handle_of(current_stream())),
         "copy_: cuMemcpyHtoDAsync");
   // What is not page-locked has been read when the call returns.
-  if (!non_blocking && is_pinned(from)) wait_for(current_stream());
+  if (!locked) return;
+  if (non_blocking) {
+    record_host(from, current_stream());
+  } else {
+    wait_for(current_stream());
+  }
 }
 
 void copy_from_host(const TensorBase& dst,
@@ -128,11 +138,16 @@ void copy_to_host(const TensorBase& dst,
       direct ? dst : make_tensor("copy_", ready.sizes(), ready.dtype());
   use_context();
   void* to = here.mutable_raw_data();
+  bool later = options.non_blocking && direct && is_pinned(to);
+  if (!later) refuse_in_recording("copy_ to the CPU", current_stream());
   check(driver().to_host(
             to, address_of(ready), ready.nbytes(), handle_of(current_stream())),
         "copy_: cuMemcpyDtoHAsync");
-  bool later = options.non_blocking && direct && is_pinned(to);
-  if (!later) wait_for(current_stream());
+  if (later) {
+    record_host(to, current_stream());
+  } else {
+    wait_for(current_stream());
+  }
   if (!direct) on_host(dst, here, CopyOptions());
 }
 

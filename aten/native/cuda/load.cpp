@@ -4,6 +4,7 @@
 #include <taeda/c10/cuda/generator.h>
 #include <taeda/c10/cuda/memory.h>
 #include <taeda/c10/cuda/nvrtc.h>
+#include <taeda/c10/cuda/parts.h>
 
 namespace taeda::cuda {
 
@@ -46,8 +47,11 @@ class CudaGpu final : public Gpu {
     return reinterpret_cast<uint64_t>(handle_of(stream));
   }
 
-  void* new_event(int device, bool timing, bool blocking) override {
-    return new Event(device, timing, blocking);
+  void* new_event(int device,
+                  bool timing,
+                  bool blocking,
+                  bool interprocess) override {
+    return new Event(device, timing, blocking, interprocess);
   }
   void free_event(void* event) override { delete of(event); }
   void record(void* event, GpuStream stream) override {
@@ -109,6 +113,10 @@ class CudaGpu final : public Gpu {
     return make_intrusive<CudaGeneratorImpl>(device,
                                              GeneratorImpl::kDefaultSeed);
   }
+
+  GpuPools& pools() override { return pools_part(); }
+  GpuGraphs& graphs() override { return graphs_part(); }
+  GpuSharing& sharing() override { return sharing_part(); }
 
  private:
   static Event* of(void* event) { return static_cast<Event*>(event); }

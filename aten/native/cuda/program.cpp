@@ -76,27 +76,35 @@ std::string named(std::string text, const std::string& name) {
   return text.replace(at + kBefore.size(), std::strlen("kernel"), name);
 }
 
+std::string compiled(const std::string& text, const std::string& architecture) {
+  Headers included = headers();
+  return compile(text, architecture, included.list, included.count);
+}
+
+// From the wheel, else from disk, else compiled. What the driver refuses is
+// damaged, or of another driver.
+ModuleHandle load_module(const std::string& text,
+                         const std::string& architecture) {
+  ModuleHandle module = nullptr;
+  std::string code = packed_program(text, architecture);
+  if (!code.empty() && driver().module_load(&module, code.data()) == kSuccess) {
+    return module;
+  }
+  ProgramFile file(text, architecture);
+  code = file.read();
+  if (!code.empty() && driver().module_load(&module, code.data()) == kSuccess) {
+    return module;
+  }
+  code = compiled(text, architecture);
+  check(driver().module_load(&module, code.data()), "cuModuleLoadData");
+  file.write(code);
+  return module;
+}
+
 FunctionHandle load(const char* op, std::string text, int device) {
   const std::string name = kernel_name(op);
   text = named(std::move(text), name);
-  std::string architecture = architecture_of(device);
-  ProgramFile file(text, architecture);
-  std::string code = file.read();
-  bool known = !code.empty();
-  if (!known) {
-    Headers included = headers();
-    code = compile(text, architecture, included.list, included.count);
-  }
-  ModuleHandle module = nullptr;
-  Result status = driver().module_load(&module, code.data());
-  if (known && status != kSuccess) {  // of another driver, or damaged
-    Headers included = headers();
-    code = compile(text, architecture, included.list, included.count);
-    known = false;
-    status = driver().module_load(&module, code.data());
-  }
-  check(status, "cuModuleLoadData");
-  if (!known) file.write(code);
+  ModuleHandle module = load_module(text, architecture_of(device));
   FunctionHandle function = nullptr;
   check(driver().function_get(&function, module, name.c_str()),
         "cuModuleGetFunction");
@@ -124,6 +132,7 @@ FunctionHandle program(const char* op,
   Program& found = find(key);
   std::call_once(found.once[at], [&] {
     use_context(device);
+    RecordingPause pause;  // loading is no work of a stream
     found.functions[at] = load(op, text(), device);
   });
   return found.functions[at];

@@ -1,6 +1,7 @@
 #include <taeda/aten/native/cuda/program_files.h>
 #include <taeda/aten/native/cuda/texts.h>
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <unordered_map>
 
 namespace taeda::cuda {
 
@@ -60,13 +62,16 @@ uint64_t headers_hash() {
 
 }  // namespace
 
-ProgramFile::ProgramFile(const std::string& text,
-                         const std::string& architecture) {
+namespace {
+
+// What tells a text apart, with the version of the compiler where that counts.
+std::string key_of(const std::string& text,
+                   const std::string& architecture,
+                   const std::string& compiler) {
   uint64_t text_hash = hash_of(text, kStart);
-  key_ = str_cat("taeda cuda 1 ",
+  return str_cat("taeda cuda 1 ",
                  architecture,
-                 " nvrtc ",
-                 compiler_version(),
+                 compiler,
                  " headers ",
                  hex(headers_hash()),
                  " text ",
@@ -74,9 +79,61 @@ ProgramFile::ProgramFile(const std::string& text,
                  " ",
                  hex(text_hash),
                  hex(hash_of(text, text_hash)));
+}
+
+fs::path packed_file() {
+  if (const char* named = std::getenv("TAEDA_CUDA_PROGRAMS")) return named;
+  Dl_info info{};
+  bool found = dladdr(reinterpret_cast<void*>(&packed_program), &info) != 0;
+  if (!found || info.dli_fname == nullptr) return {};
+  return fs::path(info.dli_fname).parent_path() / "taeda_cuda_programs.bin";
+}
+
+// Where each program lies in the file: a line for its key, one for its
+// checksum and bytes, and these.
+struct Packed {
+  struct Part {
+    std::streamoff at;
+    size_t bytes;
+    std::string sum;
+  };
+  fs::path path = packed_file();
+  std::unordered_map<std::string, Part> parts;
+
+  Packed() {
+    std::ifstream in(path, std::ios::binary);
+    std::string key, sum;
+    size_t bytes = 0;
+    while (std::getline(in, key) && in >> sum >> bytes && in.get() == '\n') {
+      parts[key] = {in.tellg(), bytes, sum};
+      in.seekg(static_cast<std::streamoff>(bytes), std::ios::cur);
+    }
+  }
+};
+
+}  // namespace
+
+std::string packed_program(const std::string& text,
+                           const std::string& architecture) {
+  static const Packed& packed = *new Packed;
+  if (packed.parts.empty()) return "";
+  auto found = packed.parts.find(key_of(text, architecture, ""));
+  if (found == packed.parts.end()) return "";
+  const Packed::Part& part = found->second;
+  std::ifstream in(packed.path, std::ios::binary);
+  std::string code(part.bytes, '\0');
+  in.seekg(part.at);
+  in.read(code.data(), static_cast<std::streamsize>(part.bytes));
+  return in.good() && part.sum == hex(hash_of(code, kStart)) ? code : "";
+}
+
+ProgramFile::ProgramFile(const std::string& text,
+                         const std::string& architecture)
+    : key_(key_of(text, architecture, str_cat(" nvrtc ", compiler_version()))) {
   fs::path where = folder();
   if (where.empty()) return;
-  std::string name = hex(hash_of(key_, kStart)) + hex(text_hash) + ".cubin";
+  std::string name =
+      hex(hash_of(key_, kStart)) + hex(hash_of(text, kStart)) + ".cubin";
   path_ = (where / name).string();
 }
 

@@ -22,4 +22,11 @@ class ProgramFile {
   std::string key_;
 };
 
+// Programs that were compiled when the wheel was built, in a file beside the
+// library (or the one that TAEDA_CUDA_PROGRAMS names): those that are used most
+// (tools/devtool/cubins.py), for several architectures. Empty where there is
+// none for the text; they need no compiler on this machine.
+std::string packed_program(const std::string& text,
+                           const std::string& architecture);
+
 }  // namespace taeda::cuda

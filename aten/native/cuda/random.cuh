@@ -20,12 +20,16 @@ struct Draw {
   template <class G>
   __device__ inline Draw(const G& g, Long n, int per_block) {
     const Long threads = g.threads.integer(), turn = n / threads;
-    const auto seed = static_cast<unsigned long long>(g.seed.integer());
+    Long seed = g.seed.integer(), offset = g.offset.integer();
+    if constexpr (!decltype(g.state)::missing) {  // see Note [Graphs]
+      seed = g.state.flat(0);
+      offset += g.state.flat(1);
+    }
     part = static_cast<int>(turn % per_block);
-    words = Philox4x32(seed,
-                       static_cast<unsigned long long>(n % threads),
-                       static_cast<unsigned long long>(g.offset.integer() / 4 +
-                                                       turn / per_block))
+    words = Philox4x32(
+                static_cast<unsigned long long>(seed),
+                static_cast<unsigned long long>(n % threads),
+                static_cast<unsigned long long>(offset / 4 + turn / per_block))
                 .next_block();
   }
 

@@ -1,4 +1,5 @@
 // Kernels written by hand that take an operator's arguments as they are.
+#include <taeda/aten/core/memory.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/c10/cuda/generator.h>
@@ -205,6 +206,20 @@ Given number(const char* name, int64_t value) {
   return given;
 }
 
+// Where seed and offset stand when the call is part of a graph; none else.
+Given recorded_state(const Draws& draws, Device device) {
+  Given given;
+  given.name = "state";
+  given.type = Given::Type::Tensor;
+  given.missing = draws.state == 0;
+  if (given.missing) return given;
+  constexpr int64_t kWords[] = {2};
+  DataPtr memory{reinterpret_cast<void*>(draws.state), nullptr, nullptr};
+  constexpr int64_t kSteps[] = {1};
+  given.tensor = over_memory(memory, 16, kLong, kWords, kSteps, device);
+  return given;
+}
+
 // Where the call draws from, as slots of its kernel.
 void add_draws(GivenCall& call,
                const OperatorEntry& op,
@@ -226,7 +241,8 @@ void add_draws(GivenCall& call,
                     {number("seed", static_cast<int64_t>(draws.seed)),
                      number("offset", static_cast<int64_t>(draws.offset)),
                      number("threads", draws.threads),
-                     number("wide", wide ? 1 : 0)});
+                     number("wide", wide ? 1 : 0),
+                     recorded_state(draws, result.device())});
 }
 
 std::string name_of(const OperatorEntry& op) {

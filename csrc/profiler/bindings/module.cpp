@@ -21,22 +21,23 @@ struct Place {
   uint32_t caller;
   PyCodeObject* code;  // a reference of its own
   int next;            // as PyFrame_GetLasti
+  uintptr_t module;    // id() of the module that is called, or 0
+  bool operator==(const Place&) const = default;
 };
 class Places {
  public:
-  uint32_t number(uint32_t caller, PyCodeObject* code, int next) {
-    uint64_t key = reinterpret_cast<uintptr_t>(code) * 0x9E3779B97F4A7C15U ^
-                   uint64_t { caller } << 32 ^ static_cast<uint32_t>(next);
+  uint32_t number(const Place& wanted) {
+    uint64_t key =
+        (reinterpret_cast<uintptr_t>(wanted.code) ^ wanted.module << 16) *
+            0x9E3779B97F4A7C15U ^
+        uint64_t { wanted.caller } << 32 ^ static_cast<uint32_t>(wanted.next);
     // Keys may collide: whoever has the number tells.
     auto [from, to] = numbers_.equal_range(key);
     for (auto it = from; it != to; ++it) {
-      const Place& p = all_[it->second - 1];
-      if (p.caller == caller && p.code == code && p.next == next) {
-        return it->second;
-      }
+      if (all_[it->second - 1] == wanted) return it->second;
     }
-    Py_INCREF(code);
-    all_.push_back({caller, code, next});
+    Py_INCREF(wanted.code);
+    all_.push_back(wanted);
     auto made = static_cast<uint32_t>(all_.size());
     numbers_.emplace(key, made);
     return made;
@@ -54,13 +55,13 @@ class Places {
     }
     return out;
   }
-  // The same as (code, offset of the instruction).
+  // The same as (code, offset of the instruction, module).
   py::list codes(uint32_t place) const {
     py::list out;
     while (place != 0 && place <= all_.size()) {
       const Place& p = all_[place - 1];
       py::handle code(reinterpret_cast<PyObject*>(p.code));
-      out.append(py::make_tuple(code, p.next));
+      out.append(py::make_tuple(code, p.next, p.module));
       place = p.caller;
     }
     return out;
@@ -80,14 +81,32 @@ Places& places() {
   return *all;
 }
 
-uint32_t place_in(Places& table) {
+// Code of Module.__call__, whose first argument is the module; null until
+// taeda.cuda names it.
+PyObject* module_call = nullptr;
+
+// The names of that frame are arguments, which it holds anyway.
+uintptr_t module_of(PyFrameObject* frame) {
+  py::object names = owned(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_locals"));
+  PyObject* self = PyMapping_GetItemString(names.ptr(), "self");
+  if (self == nullptr) PyErr_Clear();
+  Py_XDECREF(self);  // an address is kept, no reference
+  return reinterpret_cast<uintptr_t>(self);
+}
+
+uint32_t place_in(Places& table, bool with_modules = false) {
   constexpr size_t kMost = 128;
-  std::pair<PyCodeObject*, int> seen[kMost];
+  Place seen[kMost];
   size_t count = 0;
   PyFrameObject* frame = PyEval_GetFrame();
   Py_XINCREF(frame);
   while (frame != nullptr && count < kMost) {
-    seen[count++] = {PyFrame_GetCode(frame), PyFrame_GetLasti(frame)};
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    bool calls =
+        with_modules && reinterpret_cast<PyObject*>(code) == module_call;
+    seen[count++] = {
+        0, code, PyFrame_GetLasti(frame), calls ? module_of(frame) : 0};
     PyFrameObject* back = PyFrame_GetBack(frame);
     Py_DECREF(frame);
     frame = back;
@@ -95,8 +114,9 @@ uint32_t place_in(Places& table) {
   Py_XDECREF(frame);
   uint32_t place = 0;
   for (size_t i = count; i-- > 0;) {
-    place = table.number(place, seen[i].first, seen[i].second);
-    Py_DECREF(seen[i].first);
+    seen[i].caller = place;
+    place = table.number(seen[i]);
+    Py_DECREF(seen[i].code);
   }
   return place;
 }
@@ -119,7 +139,7 @@ uint32_t capture_origin() {
     return 0;
   }
   GilAcquire gil;
-  return place_in(origins());
+  return place_in(origins(), /*with_modules=*/true);
 }
 // For an error, which nothing that goes wrong here may hide.
 std::string describe_origin(uint32_t origin) {
@@ -288,5 +308,7 @@ PYBIND11_MODULE(_profiler, m) {
   m.def("guard_stop", stop_guard);
   m.def("guard_module", profiler::exchange_module);
   taeda::gpu_origins = {capture_origin, describe_origin};
+  m.def("gpu_modules",
+        [](py::object code) { Py_XSETREF(module_call, code.release().ptr()); });
   m.def("gpu_origin", [](uint32_t origin) { return origins().frames(origin); });
 }

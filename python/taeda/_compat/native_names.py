@@ -31,6 +31,14 @@ def __getattr__(name: str):
     raise AttributeError(name)
 
 
+def _host_emptyCache() -> None:
+    """Give the driver back page-locked memory that nobody uses."""
+    from taeda.cuda import _devices
+
+    if _devices.is_initialized():
+        _devices._driver().empty_host_cache()
+
+
 def _are_functorch_transforms_active() -> bool:
     """Whether a function transform is in force in this thread."""
     from taeda import _C

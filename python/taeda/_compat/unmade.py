@@ -19,26 +19,11 @@ CLASSES = {
         "(keep_graph=False,*,pool=None,capture_error_mode='default')"
         f" __enter__() __exit__(*exc_info) {GRAPH}"
     ),
-    "cuda.CUDAGraph": (
-        "(keep_graph=False) capture_begin(pool=None,capture_error_mode='global',"
-        "check_input_liveness=False) capture_end() instantiate() replay() reset()"
-        " pool() enable_debug_mode() debug_dump(debug_path) raw_cuda_graph()"
-        " raw_cuda_graph_exec() get_graph_data()"
-    ),
-    "cuda.graph": (
-        "(cuda_graph,pool=None,stream=None,capture_error_mode='global',"
-        "enable_annotations=False,check_input_liveness=False) __enter__()"
-        " __exit__(*args)"
-    ),
     "cuda.GreenContext": (
         "() @create(*,num_sms=None,workqueue_scope=None,"
         "workqueue_concurrency_limit=None,device_id=None)"
         " @max_workqueue_concurrency(device_id=None) set_context() pop_context()"
         " Stream()"
-    ),
-    "cuda.memory.MemPool": (
-        "(allocator=None,use_on_oom=False,no_split=False) id"
-        " snapshot(include_traces=True) use_count()"
     ),
     "mps.Event": (
         "(enable_timing=False) record() wait() query() synchronize()"
@@ -96,7 +81,7 @@ def unmade_class(path: str, fail=None) -> type:
     """The class of this name in `CLASSES`; making one refuses.
 
     Args:
-        path: its full name without the library's, "cuda.CUDAGraph".
+        path: its full name without the library's, "cuda.GreenContext".
         fail: raises the error, as for `refusing_function`; a RuntimeError without.
     """
     module, _, name = path.rpartition(".")

@@ -62,8 +62,8 @@ OutOfMemoryError = _C.OutOfMemoryError
 _TENSORS = "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()
 _STORAGES = [*_TENSORS, "ComplexDouble", "ComplexFloat"]
 _MEMORY = (
-    "caching_allocator_alloc caching_allocator_delete change_current_allocator"
-    " empty_cache get_allocator_backend get_per_process_memory_fraction"
+    "caching_allocator_alloc caching_allocator_delete empty_cache"
+    " get_allocator_backend get_per_process_memory_fraction"
     " host_memory_stats host_memory_stats_as_nested_dict max_memory_allocated"
     " max_memory_cached max_memory_reserved mem_get_info memory_allocated"
     " memory_cached memory_reserved memory_snapshot memory_stats"
@@ -75,7 +75,12 @@ _MEMORY = (
 )
 _POOLS = (
     "CUDAPluggableAllocator MemPool caching_allocator_disabled"
-    " caching_allocator_enable list_gpu_processes use_mem_pool"
+    " caching_allocator_enable change_current_allocator list_gpu_processes"
+    " use_mem_pool"
+)
+_GRAPHS = (
+    "CUDAGraph GreenContext graph graph_pool_handle is_current_stream_capturing"
+    " make_graphed_callables"
 )
 _STREAMS = (
     "Event ExternalStream Stream StreamContext current_stream default_stream"
@@ -84,8 +89,7 @@ _STREAMS = (
 _ABSENT = (
     "clock_rate cudart current_blas_handle current_solver_handle"
     " device_memory_used get_stream_from_external"
-    " get_sync_debug_mode graph_pool_handle ipc_collect"
-    " make_graphed_callables memory_usage power_draw"
+    " get_sync_debug_mode memory_usage power_draw"
     " set_sync_debug_mode temperature utilization"
 )
 _RANDOM = (
@@ -100,7 +104,8 @@ __getattr__ = attributes(
     {f"{kind}Tensor": "._compat.cuda_types" for kind in _TENSORS}
     | {f"{kind}Storage": "._compat.cuda_types" for kind in _STORAGES}
     | dict.fromkeys(_POOLS.split(), "memory")
-    | dict.fromkeys("CUDAGraph GreenContext graph".split(), "graphs")
+    | dict.fromkeys(_GRAPHS.split(), "graphs")
+    | {"ipc_collect": ".multiprocessing._cuda_sharing"}
     | dict.fromkeys(_MEMORY.split(), "memory")
     | dict.fromkeys(_STREAMS.split(), "streams")
     | dict.fromkeys(_RANDOM.split(), "random"),
@@ -152,11 +157,6 @@ def check_error(res: int) -> None:
 
 def is_tf32_supported() -> bool:
     """False: no product is computed in TF32 yet."""
-    return False
-
-
-def is_current_stream_capturing() -> bool:
-    """False: no work is recorded into graphs yet."""
     return False
 
 

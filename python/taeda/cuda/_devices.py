@@ -37,6 +37,9 @@ def _driver() -> Any:
         functions.device_count()
         for folder in _library_folders():
             functions.add_library_folder(folder)
+        from taeda.nn.modules._hooks import Hooks
+
+        _profiler.gpu_modules(Hooks.__call__.__code__)
         _looked = True
     return functions
 

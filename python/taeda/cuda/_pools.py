@@ -1,17 +1,18 @@
 """Pools of GPU memory and allocators of other libraries, as `cuda.memory` shows them.
 
-Neither is there yet where there is a GPU; without one they refuse as PyTorch's build
-without CUDA does, and what changes nothing then does nothing.
+Without a GPU they refuse as PyTorch's build without CUDA does, and what changes nothing
+then does nothing.
 """
 
 from __future__ import annotations
 
-from taeda._compat.unmade import unmade_class
-from taeda.cuda._devices import _driver, is_initialized
-from taeda.cuda.graphs import _fail
+import contextlib
+
+from taeda.cuda._devices import _driver, index_of, is_available, is_initialized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 __all__ = [
@@ -19,14 +20,17 @@ __all__ = [
     "MemPool",
     "caching_allocator_disabled",
     "caching_allocator_enable",
+    "change_current_allocator",
     "list_gpu_processes",
     "use_mem_pool",
 ]
 
-MemPool = unmade_class(
-    "cuda.memory.MemPool",
-    _fail("MemPool", "Tried to instantiate dummy base class MemPool: no GPU"),
-)
+
+class _PlugIn:
+    """Functions of a shared library, as the native part knows them."""
+
+    def __init__(self, allocate: int, free: int) -> None:
+        self.number = _driver().new_plug_in(allocate, free)
 
 
 class CUDAPluggableAllocator:
@@ -34,13 +38,17 @@ class CUDAPluggableAllocator:
 
     Args:
         path_to_so_file: the library.
-        alloc_fn_name, free_fn_name: its functions.
+        alloc_fn_name: its `void* f(ssize_t size, int device, cudaStream_t stream)`.
+        free_fn_name: its `void f(void*, ssize_t size, int device, cudaStream_t)`.
 
     Raises:
         OSError: the library cannot be loaded.
         AttributeError: it has no such function.
         AssertionError: there is no GPU.
-        NotImplementedError: there is one, whose memory only our own allocator gives.
+
+    Example:
+        >>> taeda.cuda.is_available()
+        False
     """
 
     def __init__(
@@ -48,34 +56,104 @@ class CUDAPluggableAllocator:
     ) -> None:
         import ctypes
 
-        library = ctypes.CDLL(path_to_so_file)
-        for name in (alloc_fn_name, free_fn_name):
-            getattr(library, name)
-        self.allocator()
+        # Kept: the functions are called for as long as memory of theirs is in use.
+        self._library = ctypes.CDLL(path_to_so_file)
+        addresses = [
+            ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+            for name in (alloc_fn_name, free_fn_name)
+        ]
+        self._plug_in = _PlugIn(*addresses)
 
-    def allocator(self) -> None:
-        """The native object; none is made."""
-        _driver()
-        raise NotImplementedError("cuda.CUDAPluggableAllocator is not there yet")
+    def allocator(self) -> _PlugIn:
+        """What `MemPool` takes."""
+        return self._plug_in
 
 
-class use_mem_pool:
-    """Takes memory from a pool inside `with`.
+def change_current_allocator(allocator: CUDAPluggableAllocator) -> None:
+    """Take all GPU memory from another library, without our own cache.
+
+    Raises:
+        RuntimeError: memory was taken already.
+    """
+    _driver().change_allocator(allocator.allocator().number)
+
+
+class MemPool:
+    """Memory that is kept apart: see `use_mem_pool`. It goes back to the driver when
+    the object and all tensors in it are gone.
+
+    Args:
+        allocator: what its segments come from, a `CUDAPluggableAllocator`'s
+            `allocator()`; the driver by default.
+        use_on_oom: whether others may take its free blocks when nothing else is left.
+        no_split: whether its blocks stay whole.
+
+    Raises:
+        RuntimeError: there is no GPU.
+
+    Example:
+        >>> taeda.cuda.is_available()
+        False
+    """
+
+    def __init__(
+        self,
+        allocator: _PlugIn | None = None,
+        use_on_oom: bool = False,
+        no_split: bool = False,
+    ) -> None:
+        if not is_available():
+            raise RuntimeError("Tried to instantiate dummy base class MemPool: no GPU")
+        self._allocator = allocator
+        number = 0 if allocator is None else allocator.number
+        self._pool = _driver().new_pool(number, use_on_oom, no_split)
+
+    def __del__(self) -> None:
+        if getattr(self, "_pool", 0):
+            _driver().release_pool(self._pool)
+
+    @property
+    def id(self) -> tuple[int, int]:
+        """Its name among pools."""
+        return 0, self._pool
+
+    @property
+    def allocator(self) -> _PlugIn | None:
+        """What its segments come from; None for the driver."""
+        return self._allocator
+
+    def use_count(self) -> int:
+        """How many use it: this object, each `use_mem_pool`, each graph."""
+        return _driver().users_of_pool(self._pool)
+
+    def snapshot(self, include_traces: bool = True) -> list[dict[str, Any]]:
+        """Its segments, as `memory_snapshot` has them."""
+        from taeda.cuda.memory import memory_snapshot
+
+        return memory_snapshot(self.id, include_traces)
+
+
+@contextlib.contextmanager
+def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
+    """Takes this thread's memory of a GPU from a pool inside `with`.
+
+    Args:
+        pool: a `MemPool`.
+        device: the GPU; the current one by default.
 
     Raises:
         AssertionError: on entering, without a GPU.
-        NotImplementedError: on entering, with one.
     """
-
-    def __init__(self, pool: Any, device: Any = None) -> None:
-        self.pool, self.device = pool, device
-
-    def __enter__(self) -> None:
-        _driver()
-        raise NotImplementedError("cuda.use_mem_pool is not there yet")
-
-    def __exit__(self, *exc_info: Any) -> None:
-        return None
+    functions = _driver()
+    index = index_of(device)
+    number = pool.id[1]
+    functions.retain_pool(number)
+    before = functions.use_pool(index, number)
+    try:
+        yield
+    finally:
+        functions.use_pool(index, before)
+        functions.release_pool(number)
 
 
 def caching_allocator_enable(value: bool = True) -> None:

@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 
 _POOLS = ("all", "small_pool", "large_pool")
 _MEASURES = ("current", "peak", "allocated", "freed")
-_ABSENT = (
-    "caching_allocator_alloc caching_allocator_delete change_current_allocator"
-    " reset_accumulated_host_memory_stats"
-    " reset_peak_host_memory_stats"
-)
 _POOL_NAMES = (
     "CUDAPluggableAllocator MemPool caching_allocator_disabled"
-    " caching_allocator_enable list_gpu_processes use_mem_pool"
+    " caching_allocator_enable change_current_allocator list_gpu_processes"
+    " use_mem_pool"
+)
+_HISTORY_NAMES = (
+    "_allocation_traceback _dump_snapshot _record_memory_history"
+    " _set_allocator_settings _snapshot"
 )
 __all__ = [
-    *_ABSENT.split(),
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
     "empty_cache",
     "get_allocator_backend",
     "get_per_process_memory_fraction",
@@ -42,31 +43,59 @@ __all__ = [
     "memory_stats",
     "memory_stats_as_nested_dict",
     "memory_summary",
+    "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
     "reset_max_memory_cached",
+    "reset_peak_host_memory_stats",
     "reset_peak_memory_stats",
     "set_per_process_memory_fraction",
 ]
 
 
-def _absent(name: str) -> Any:
-    def refuse(*args: Any, **kwargs: Any) -> None:
-        _driver()
-        raise NotImplementedError(f"cuda.{name} is not there yet")
-
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "Raises NotImplementedError; AssertionError without a GPU."
-    return refuse
-
-
-globals().update((name, _absent(name)) for name in _ABSENT.split())
-
-
 def get_allocator_backend() -> str:
-    """The name of the allocator of device memory."""
-    _driver()
-    return "native"
+    """The name of the allocator of device memory: "native", or "pluggable" where a
+    program brought one (`change_current_allocator`)."""
+    return "pluggable" if _driver().changed_allocator() else "native"
+
+
+def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
+    """Memory of a GPU for another library, as an address.
+
+    Args:
+        size: bytes.
+        device: the GPU; the current one by default.
+        stream: the stream that uses it, or its handle 0; the current one by default.
+
+    Returns:
+        The address, for `caching_allocator_delete`.
+
+    Raises:
+        TypeError: a stream that is neither a Stream nor 0.
+    """
+    functions = _driver()
+    index = index_of(device)
+    if stream is None:
+        identity = functions.current_stream(index)
+    elif isinstance(stream, int) and stream == 0:
+        identity = 0
+    elif hasattr(stream, "stream_id"):
+        identity = stream.stream_id
+    else:
+        raise TypeError(
+            "Invalid type for stream argument, must be `taeda.cuda.Stream` or 0, got "
+            f"{stream!r}"
+        )
+    return functions.allocate(size, index, identity)
+
+
+def caching_allocator_delete(mem_ptr: int) -> None:
+    """Give back what `caching_allocator_alloc` gave.
+
+    Raises:
+        RuntimeError: it gave no such address.
+    """
+    _driver().free(mem_ptr)
 
 
 def empty_cache() -> None:
@@ -80,33 +109,38 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     if not is_initialized():
         return {}
     stats = _driver().memory_stats(index_of(device))
-    return {
-        name: {
-            pool: dict(zip(_MEASURES, row, strict=True))
-            for pool, row in zip(_POOLS, value, strict=True)
-        }
-        if isinstance(value, list)
-        else value
-        for name, value in stats.items()
-    }
+    return {name: _named(value) for name, value in stats.items()}
+
+
+def _named(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return dict(zip(_MEASURES, value, strict=True))
+    if isinstance(value, list):
+        return {pool: _named(row) for pool, row in zip(_POOLS, value, strict=True)}
+    return value
+
+
+def _flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in nested.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{name}."))
+        else:
+            flat[prefix + name] = value
+    return dict(sorted(flat.items()))
 
 
 def memory_stats(device: Any = None) -> dict[str, Any]:
     """Counts of blocks, segments and their bytes: now, the largest, ever taken, freed.
 
-    Keys are "allocated_bytes.all.current" and their like.
+    Keys are "allocated_bytes.all.current" and their like. "inactive_split" counts free
+    blocks beside others, with which no whole segment can be given back; "oversize_*"
+    blocks and segments from `max_split_size_mb` on.
+
+    Raises:
+        NotImplementedError: `change_current_allocator` brought one that does not count.
     """
-    flat: dict[str, Any] = {}
-
-    def walk(prefix: str, value: Any) -> None:
-        if not isinstance(value, dict):
-            flat[prefix] = value
-            return
-        for name, inner in value.items():
-            walk(f"{prefix}.{name}" if prefix else name, inner)
-
-    walk("", memory_stats_as_nested_dict(device))
-    return dict(sorted(flat.items()))
+    return _flat(memory_stats_as_nested_dict(device))
 
 
 def memory_allocated(device: Any = None) -> int:
@@ -188,26 +222,35 @@ def get_per_process_memory_fraction(device: Any = None) -> float:
     return functions.memory_fraction(index_of(device))
 
 
+def _frames(origin: int) -> list[dict[str, Any]]:
+    return [
+        {"filename": file, "line": line, "name": name}
+        for file, line, name in _profiler.gpu_origin(origin)
+    ]
+
+
 def memory_snapshot(
     mempool_id: Any = None, include_traces: bool = True
 ) -> list[dict[str, Any]]:
     """The segments of all GPUs, each with its blocks in order.
 
     Args:
-        mempool_id: of a pool; there is one.
-        include_traces: ignored, for none are kept.
+        mempool_id: of a `MemPool`, whose segments alone are wanted; all by default.
+        include_traces: whether blocks have `frames`.
 
     Returns:
         A dict for each segment. Its `blocks` of more than 1 MiB have `frames`: where
-        the program took them, innermost first.
+        the program took them, innermost first; the smaller ones have them while
+        `_record_memory_history` is on.
     """
     segments = _driver().segments()
+    if mempool_id is not None:
+        wanted = tuple(mempool_id)
+        segments = [s for s in segments if s["segment_pool_id"] == wanted]
     for segment in segments:
         for block in segment["blocks"]:
-            block["frames"] = [
-                {"filename": file, "line": line, "name": name}
-                for file, line, name in _profiler.gpu_origin(block.pop("origin"))
-            ]
+            origin = block.pop("origin")
+            block["frames"] = _frames(origin) if include_traces else []
     return segments
 
 
@@ -227,6 +270,8 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     for name, pools in stats.items():
         if not isinstance(pools, dict):
             continue
+        if "current" in pools:  # not told apart by size
+            pools = {"all": pools}
         for pool, row in pools.items():
             if abbreviated and pool != "all":
                 continue
@@ -237,15 +282,49 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     return "\n".join(lines)
 
 
-def host_memory_stats() -> dict[str, Any]:
-    """Counts of page-locked memory; none are kept."""
-    return {}
-
-
 def host_memory_stats_as_nested_dict() -> dict[str, Any]:
-    """`host_memory_stats` by the parts of their names."""
-    return {}
+    """`host_memory_stats` by the parts of their names; empty where no GPU was used."""
+    if not is_initialized():
+        return {}
+    counts, times = _driver().host_stats()
+    named = {name: _named(row) for name, row in counts.items()}
+    for name, (total, most, least, calls) in times.items():
+        average = total / calls if calls else 0.0
+        named[name] = {
+            "total": total,
+            "max": most,
+            "min": least,
+            "count": calls,
+            "avg": average,
+        }
+    named["num_host_alloc"] = named["allocations"]["allocated"]
+    named["num_host_free"] = named["allocations"]["freed"]
+    return named
+
+
+def host_memory_stats() -> dict[str, Any]:
+    """Counts of page-locked memory: now, the largest, ever taken, freed.
+
+    "allocations" and "allocated_bytes" are of all blocks, "active_requests" and
+    "active_bytes" of those that somebody has, or that a stream still works on;
+    "host_alloc_time" and "host_free_time" are microseconds in the driver.
+    """
+    return _flat(host_memory_stats_as_nested_dict())
+
+
+def reset_accumulated_host_memory_stats() -> None:
+    """Let what was ever taken and given back of page-locked memory count anew."""
+    _driver().reset_host_totals()
+
+
+def reset_peak_host_memory_stats() -> None:
+    """Let the largest uses of page-locked memory count from now on."""
+    _driver().reset_host_peak()
 
 
 __all__ += _POOL_NAMES.split()
-__getattr__ = attributes(__name__, dict.fromkeys(_POOL_NAMES.split(), "._pools"))
+__getattr__ = attributes(
+    __name__,
+    dict.fromkeys(_POOL_NAMES.split(), "._pools")
+    | dict.fromkeys(_HISTORY_NAMES.split(), "._history"),
+)

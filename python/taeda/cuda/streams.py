@@ -108,6 +108,12 @@ class Event:
     Args:
         enable_timing: whether `elapsed_time` can use it.
         blocking: whether `synchronize` sleeps rather than spins.
+        interprocess: whether other processes can have it, by `ipc_handle`; it cannot be
+            timed then.
+
+    Raises:
+        ValueError: both `interprocess` and `enable_timing`.
+        NotImplementedError: `external`.
     """
 
     def __init__(
@@ -117,12 +123,16 @@ class Event:
         interprocess: bool = False,
         external: bool = False,
     ) -> None:
-        if interprocess or external:
-            what = "interprocess" if interprocess else "external"
-            raise NotImplementedError(f"cuda.Event: {what}=True is not there yet")
+        if external:
+            raise NotImplementedError("cuda.Event: external=True is not there yet")
+        if interprocess and enable_timing:
+            raise ValueError(
+                "cuda.Event: an event of several processes cannot be timed, got "
+                "interprocess=True and enable_timing=True"
+            )
         functions = _driver()
         index = functions.current_device()
-        self._event = functions.Event(index, enable_timing, blocking)
+        self._event = functions.Event(index, enable_timing, blocking, interprocess)
 
     def record(self, stream: Stream | None = None) -> None:
         """Put the mark at the end of a stream; of the current one by default."""
@@ -155,16 +165,25 @@ class Event:
     def from_ipc_handle(cls, device: Any, handle: bytes) -> Event:
         """The mark of another process, by its handle.
 
+        Args:
+            device: the GPU that it is of.
+            handle: what `ipc_handle` gave there.
+
         Raises:
             AssertionError: there is no GPU.
-            NotImplementedError: there is one; marks are not shared yet.
+            RuntimeError: the process is gone, or it is this one.
         """
-        _driver()
-        raise NotImplementedError("cuda.Event.from_ipc_handle is not there yet")
+        event = cls.__new__(cls)
+        event._event = _driver().Event.open(index_of(device), bytes(handle))
+        return event
 
     def ipc_handle(self) -> bytes:
-        """A handle for other processes; NotImplementedError, marks are not shared."""
-        raise NotImplementedError("cuda.Event.ipc_handle is not there yet")
+        """A handle for other processes, which see it pass as long as it is alive here.
+
+        Raises:
+            RuntimeError: it was not made with `interprocess=True`.
+        """
+        return self._event.handle()
 
     def __repr__(self) -> str:
         return f"<taeda.cuda.Event {id(self):#x}>"

@@ -1,8 +1,9 @@
 """How tensors and storages are written for another process of this machine.
 
-Their bytes move to shared memory, once, and what is sent tells where they are: a
-descriptor, or a name (`taeda.multiprocessing.set_sharing_strategy`). A process that
-gets the same bytes twice has one storage of them.
+Bytes of the CPU move to shared memory, once (those of GPUs: `_cuda_sharing.py`), and
+what is sent tells where they are: a descriptor, or a name
+(`taeda.multiprocessing.set_sharing_strategy`). A process that gets the same bytes twice
+has one storage of them.
 """
 
 from __future__ import annotations
@@ -48,12 +49,16 @@ def rebuild_storage_file(path: str, nbytes: int):
 
 
 def reduce_storage(storage):
-    """What to send of a storage; its bytes move to shared memory.
+    """What to send of a storage; those of the CPU move to shared memory.
 
     Raises:
-        NotImplementedError: it is not on the CPU.
+        NotImplementedError: it is neither on the CPU nor on a GPU.
     """
     nbytes = storage.nbytes()
+    if storage.device.type == "cuda":
+        from taeda.multiprocessing._cuda_sharing import reduce_cuda_storage
+
+        return reduce_cuda_storage(storage)
     if storage.device.type != "cpu":
         raise NotImplementedError(
             f"sending a storage on {storage.device} to another process is not "
@@ -110,7 +115,8 @@ def rebuild_tensor(cls: type, storage, geometry: tuple, requires_grad: bool):
     if storage is None:
         tensor = taeda.empty_strided(sizes, strides, dtype=dtype, device="meta")
     else:
-        tensor = taeda.empty(0, dtype=dtype).set_(storage, offset, sizes, strides)
+        empty = taeda.empty(0, dtype=dtype, device=storage.device)
+        tensor = empty.set_(storage, offset, sizes, strides)
     if cls is taeda.nn.Parameter:
         return cls(tensor, requires_grad=requires_grad)
     return tensor.requires_grad_(requires_grad)

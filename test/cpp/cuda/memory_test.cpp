@@ -1,3 +1,5 @@
+#include <taeda/c10/cuda/graph.h>
+#include <taeda/c10/cuda/mem_pool.h>
 #include <taeda/c10/cuda/memory.h>
 
 #include <gtest/gtest.h>
@@ -260,20 +262,101 @@ TEST(CudaStreams, AnEventIsWaitedForByManyThreads) {
   }));
 }
 
+// Memory is kept until the thread's own stream has read it, whoever empties
+// the cache meanwhile.
+bool copy_from_locked(std::mt19937& draw, int me, GpuStream stream) {
+  size_t bytes = 1 + draw() % 20'000;
+  auto* data = static_cast<unsigned char*>(allocate_host(bytes));
+  std::fill_n(data, bytes, static_cast<unsigned char>(me));
+  bool right = is_pinned(data + bytes - 1);
+  Memory there = take(bytes);
+  check(driver().to_device(address_of(there), data, bytes, handle_of(stream)),
+        "cuMemcpyHtoDAsync");
+  record_host(data, stream);
+  free_host(data);
+  // What takes the block next writes another value.
+  auto* next = static_cast<unsigned char*>(allocate_host(bytes));
+  std::fill_n(next, bytes, static_cast<unsigned char>(200));
+  right = all_are(there, bytes, me, stream) && right;
+  free_host(next);
+  return right;
+}
+
 TEST(CudaMemory, LockedPagesOfManyThreads) {
   EXPECT_TRUE(on_emulated_devices([] {
     std::atomic<bool> right{true};
+    std::atomic<bool> done{false};
+    std::thread watcher([&] {
+      while (!done) {
+        empty_host_cache();
+        if (host_stats().used_bytes.current < 0) right = false;
+      }
+    });
     in_threads([&](int me) {
+      GpuStream stream = own_stream(me % 2);
       std::mt19937 draw(static_cast<unsigned>(me));
       for (int round = 0; round < kRounds; ++round) {
-        size_t bytes = 1 + draw() % 20'000;
-        auto* data = static_cast<unsigned char*>(allocate_host(bytes));
-        std::fill_n(data, bytes, static_cast<unsigned char>(me));
-        if (!is_pinned(data + bytes - 1)) right = false;
-        if (std::count(data, data + bytes, me) != static_cast<long>(bytes)) {
-          right = false;
-        }
-        free_host(data);
+        if (!copy_from_locked(draw, me, stream)) right = false;
+      }
+    });
+    done = true;
+    watcher.join();
+    for (int device = 0; device < device_count(); ++device) {
+      wait_for_device(device);
+    }
+    empty_host_cache();
+    return right && host_stats().bytes.current == 0;
+  }));
+}
+
+TEST(CudaMemory, PoolsOfManyThreads) {
+  EXPECT_TRUE(on_emulated_devices([] {
+    std::atomic<bool> right{true};
+    record_history(1000, /*origins=*/false);
+    std::thread watcher([] {
+      for (int i = 0; i < 50; ++i) memory_history();
+    });
+    in_threads([&](int me) {
+      GpuStream stream = own_stream(0);
+      PoolId pool = new_pool({});
+      for (int round = 0; round < kRounds; ++round) {
+        PoolId before = use_pool(0, pool);
+        size_t bytes = (1 + static_cast<size_t>(round) % 3) * kMiB;
+        Memory memory = take(bytes);
+        use_pool(0, before);
+        fill(memory, bytes, me + round, stream);
+        if (!all_are(memory, bytes, me + round, stream)) right = false;
+        if (round % 8 == 7) empty_cache(pool);
+      }
+      release_pool(pool);
+    });
+    watcher.join();
+    return right && nothing_is_left();
+  }));
+}
+
+TEST(CudaGraphs, ThreadsRecordBesideEachOther) {
+  EXPECT_TRUE(on_emulated_devices([] {
+    std::atomic<bool> right{true};
+    in_threads([&](int me) {
+      constexpr size_t kBytes = 5000;
+      GpuStream stream = own_stream(0);
+      Memory from = take(kBytes), to = take(kBytes);
+      fill(to, kBytes, 250, stream);
+      wait_for(stream);
+      Graph graph(/*keep_graph=*/false);
+      graph.begin(0, "relaxed");
+      Memory inside = take(kBytes);
+      for (auto [a, b] : {std::pair(&inside, &from), std::pair(&to, &inside)}) {
+        check(driver().within(
+                  address_of(*a), address_of(*b), kBytes, handle_of(stream)),
+              "cuMemcpyDtoDAsync");
+      }
+      if (graph.end() != 2) right = false;
+      for (int round = 0; round < 5; ++round) {
+        fill(from, kBytes, me * 10 + round, stream);
+        graph.replay();
+        if (!all_are(to, kBytes, me * 10 + round, stream)) right = false;
       }
     });
     return right.load();

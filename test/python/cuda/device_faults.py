@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import taeda
@@ -111,6 +112,47 @@ def test_damaged_programs_are_compiled_again(tmp_path) -> None:
     assert run(text, TAEDA_CACHE_DIR=folder).stdout == "[5.0, 5.0, 5.0]\n"
 
 
+def test_packed_programs_need_no_compiler(tmp_path) -> None:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
+    from devtool import cubins
+
+    text = "import taeda; print((taeda.zeros(3, device='cuda') + 5).cpu().tolist())"
+    first, other = tmp_path / "first", tmp_path / "other"
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    launches = tmp_path / "launches"
+    run(
+        text,
+        TAEDA_CACHE_DIR=str(first),
+        TAEDA_EMULATOR_TEXTS=str(texts),
+        TAEDA_EMULATOR_LAUNCHES=str(launches),
+    )
+    (name,) = cubins.most_launched(launches.read_text())
+    assert cubins.most_launched("1 b\n3 a\n2 b\n9 c", 2) == ["c", "a"]
+    (file,) = (first / "cuda").glob("*.cubin")
+    key, _, code = file.read_bytes().split(b"\n", 2)
+    packed = tmp_path / "programs.bin"
+    mine = cubins.text_key((texts / name).read_bytes())
+    assert key.decode().endswith(mine)
+    cubins.pack(
+        [
+            (f"taeda cuda 1 sm_90a {cubins.headers_key(first)} text 9 0", b"another"),
+            (f"taeda cuda 1 sm_90a {cubins.headers_key(first)} {mine}", code),
+        ],
+        packed,
+    )
+    places = {
+        "TAEDA_CUDA_PROGRAMS": str(packed),
+        "TAEDA_CUDA_NVRTC": "/nonexistent.so",
+        "TAEDA_CACHE_DIR": str(other),
+    }
+    assert run(text, **places).stdout == "[5.0, 5.0, 5.0]\n"
+    assert not other.exists()
+    content = packed.read_bytes()
+    packed.write_bytes(content[:-9] + b"!" + content[-8:])
+    assert "install the package nvidia-cuda-nvrtc" in run(text, **places).stderr
+
+
 def test_a_forked_process_is_told() -> None:
     text = """
 import os, taeda
@@ -126,6 +168,81 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert run(text).stdout == "3\n"
+
+
+def test_a_stream_after_its_devices_reset() -> None:
+    text = """
+import ctypes, os, taeda
+from taeda import cuda
+stream = cuda.Stream()
+with cuda.stream(stream):
+    x = taeda.ones(4, device="cuda") + 1
+there = taeda.ones(3, device="cuda:1")
+ctypes.CDLL(os.environ["TAEDA_CUDA_DRIVER"]).cuDevicePrimaryCtxReset_v2(0)
+calls = (
+    stream.synchronize,
+    lambda: x + 1,
+    lambda: x.cpu(),
+    lambda: taeda.empty(1 << 22, device="cuda"),
+    lambda: cuda.Event(enable_timing=True).record(),
+)
+for call in calls:
+    try:
+        call()
+    except RuntimeError as error:
+        print("context is destroyed" in str(error), "was reset" in str(error))
+del x, stream
+print((there + 1).cpu().tolist())
+"""
+    done = run(text)
+    assert done.stdout == "True True\n" * 5 + "[2.0, 2.0, 2.0]\n", done.stderr
+    assert done.returncode == 0
+
+
+def test_two_processes_on_one_device(tmp_path) -> None:
+    text = """
+import sys, taeda
+from taeda import cuda
+free, total = cuda.mem_get_info()
+print(free < total // 4, flush=True)
+try:
+    taeda.empty(total // 2, dtype=taeda.uint8, device="cuda")
+except cuda.OutOfMemoryError as error:
+    print("MiB is in use by other processes" in str(error), flush=True)
+sys.stdin.readline()
+x = taeda.zeros(total // 2, dtype=taeda.uint8, device="cuda")
+print(x[-9:].cpu().tolist() == [0] * 9, flush=True)
+"""
+    shared = {"TAEDA_EMULATOR_SHARED": str(tmp_path / "devices")}
+    first = """
+import sys, taeda
+from taeda import cuda
+x = taeda.zeros(400 << 20, dtype=taeda.uint8, device="cuda")
+print("ready", flush=True)
+sys.stdin.readline()
+print(x[-9:].cpu().tolist() == [0] * 9)
+del x
+cuda.empty_cache()
+print("gone", flush=True)
+sys.stdin.readline()
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    environment = os.environ | shared
+    with subprocess.Popen(
+        [sys.executable, "-c", first], env=environment, **pipes
+    ) as one:
+        assert one.stdout.readline() == "ready\n"
+        command = [sys.executable, "-c", text]
+        with subprocess.Popen(command, env=environment, **pipes) as other:
+            assert other.stdout.readline() == "True\n"
+            assert other.stdout.readline() == "True\n"
+            one.stdin.write("\n")
+            one.stdin.flush()
+            assert one.stdout.readline() == "True\n"
+            assert one.stdout.readline() == "gone\n"
+            assert other.communicate("\n")[0] == "True\n"
+        one.communicate("\n")
+        assert one.returncode == other.returncode == 0
 
 
 def test_device_memory_without_mapping() -> None:

@@ -180,7 +180,7 @@ def test_running_out_says_who_holds_what() -> None:
     assert "held by what was made at" in places[0]
     product = next(line for line in places if "wide * 2" in line)
     assert "96.00 MiB in 3 blocks" in product and "device_memory.py:" in product
-    assert "in Widening.forward: wide * 2; in modules Widening" in product
+    assert "in Widening.forward: wide * 2; in module Widening" in product
     weights = next(line for line in places if "Linear(4, 1 << 20" in line)
     assert "in Widening.__init__" in weights and "; operator " in weights
     blocks = [b for s in cuda.memory_snapshot() for b in s["blocks"]]

@@ -20,10 +20,13 @@ FILES = {
     "device_memory.py": 14,
     "device_streams.py": 9,
     "device_operators.py": 200,
-    "device_faults.py": 9,
+    "device_faults.py": 13,
     "device_kernels.py": 14,
     "device_layers.py": 15,
     "device_random.py": 10,
+    "device_pools.py": 20,
+    "device_graphs.py": 16,
+    "device_sharing.py": 7,
 }
 
 
@@ -35,7 +38,10 @@ def environment() -> dict[str, str]:
 
 
 # Counts of bytes are those of blocks without red zones.
-SETTINGS = {"device_memory.py": {"TAEDA_EMULATOR_RED_ZONE": "0"}}
+SETTINGS = {
+    "device_memory.py": {"TAEDA_EMULATOR_RED_ZONE": "0"},
+    "device_pools.py": {"TAEDA_EMULATOR_RED_ZONE": "0"},
+}
 
 # A test reads what another stream has not yet written.
 EXPECTED = {"device_streams.py": "mul_kernel, block (0, 0)"}

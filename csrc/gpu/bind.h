@@ -1,0 +1,16 @@
+// Parts of the module taeda._cuda.
+#pragma once
+
+#include <taeda/csrc/python/casters.h>
+
+namespace taeda::python {
+
+using Release = py::call_guard<py::gil_scoped_release>;
+
+void bind_memory(py::module_& m);
+void bind_pools(py::module_& m);
+void bind_graphs(py::module_& m);
+void bind_sharing(py::module_& m);
+void bind_streams(py::module_& m);
+
+}  // namespace taeda::python
