@@ -1,6 +1,7 @@
 // The extension module taeda._cuda: devices, streams, events and memory of
 // GPUs, for taeda/cuda.
 #include <taeda/aten/core/memory.h>
+#include <taeda/aten/settings.h>
 #include <taeda/c10/core/gpu.h>
 #include <taeda/c10/core/strides.h>
 #include <taeda/csrc/python/casters.h>
@@ -203,6 +204,12 @@ bool is_pinned(const TensorBase& t) {
   return t.storage() && gpu().is_pinned(t.storage()->data());
 }
 
+void set_product_precision(bool tf32, bool half_sums, bool bfloat16_sums) {
+  settings::product_tf32 = tf32;
+  settings::half_sums = half_sums;
+  settings::bfloat16_sums = bfloat16_sums;
+}
+
 void bind_pinned(py::module_& m) {
   m.def("pinned_like", pinned_like);
   m.def("is_pinned", is_pinned);
@@ -233,6 +240,7 @@ PYBIND11_MODULE(_cuda, m) {
   m.def("default_generator", [](int device) {
     return owned(wrap(gpu().default_generator(device)));
   });
+  m.def("set_product_precision", set_product_precision);
   bind_streams(m);
   bind_memory(m);
   bind_pinned(m);
