@@ -14,11 +14,11 @@ CublasLt load() {
   CublasLt made{};
   void* library = open_nvidia_library(kNames, &made.error);
   if (library == nullptr) return made;
-#define TAEDA_FIND(symbol, name, parameters)                  \
-  made.name = reinterpret_cast<lt::Status(*) parameters>(     \
-      dlsym(library, #symbol));                               \
-  if (made.name == nullptr) {                                 \
-    made.error = "cuBLASLt is too old: it has no " #symbol; \
+#define TAEDA_FIND(symbol, name, parameters)                               \
+  made.name =                                                              \
+      reinterpret_cast<lt::Status(*) parameters>(dlsym(library, #symbol)); \
+  if (made.name == nullptr) {                                              \
+    made.error = "cuBLASLt is too old: it has no " #symbol;                \
   }
   TAEDA_CUBLASLT_FUNCTIONS(TAEDA_FIND)
 #undef TAEDA_FIND

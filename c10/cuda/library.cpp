@@ -102,7 +102,8 @@ void* open_nvidia_library(const LibraryNames& names, std::string* error) {
 }
 
 std::vector<std::string> library_folders() {
-  static const auto& beside = *new std::vector<std::string>(folders_beside_us());
+  static const auto& beside =
+      *new std::vector<std::string>(folders_beside_us());
   std::vector<std::string> all = beside;
   std::lock_guard guard(folders().mutex);
   all.insert(all.end(), folders().list.begin(), folders().list.end());

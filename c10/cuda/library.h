@@ -8,9 +8,10 @@
 namespace taeda::cuda {
 
 struct LibraryNames {
-  const char* variable;  // of the environment: a file, and nothing else is tried
-  const char* stem;      // "libcublasLt.so"
-  const char* package;   // that brings it: "nvidia-cublas"
+  const char*
+      variable;         // of the environment: a file, and nothing else is tried
+  const char* stem;     // "libcublasLt.so"
+  const char* package;  // that brings it: "nvidia-cublas"
 };
 
 // Null where there is none, and a sentence that says what to install in

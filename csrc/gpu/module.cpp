@@ -241,6 +241,9 @@ PYBIND11_MODULE(_cuda, m) {
     return owned(wrap(gpu().default_generator(device)));
   });
   m.def("set_product_precision", set_product_precision);
+  m.def("exchange_multithreading", [](bool on) {
+    return std::exchange(local_state.multithreading_enabled, on);
+  });
   bind_streams(m);
   bind_memory(m);
   bind_pinned(m);

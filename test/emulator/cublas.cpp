@@ -281,8 +281,8 @@ bool has_kernel(const lt::OperationObject& how,
                 const lt::LayoutObject& b,
                 const lt::LayoutObject& d) {
   if (!is_type_known(how, a.type, d.type)) return false;
-  bool small = d.type == lt::kReal32 || d.type == lt::kReal16 ||
-               d.type == lt::kBrain16;
+  bool small =
+      d.type == lt::kReal32 || d.type == lt::kReal16 || d.type == lt::kBrain16;
   if (how.epilogue != lt::kPlain && !small) return false;
   if (a.type != lt::kInt8) return true;
   return how.turn_a == lt::kTransposed && how.turn_b == lt::kAsIs &&
@@ -331,10 +331,8 @@ EXPORT cublasLtMatrixLayoutCreate(lt::Layout* out,
                                   uint64_t rows,
                                   uint64_t columns,
                                   int64_t leading) {
-  *out = new lt::LayoutObject{type,
-                              static_cast<int64_t>(rows),
-                              static_cast<int64_t>(columns),
-                              leading};
+  *out = new lt::LayoutObject{
+      type, static_cast<int64_t>(rows), static_cast<int64_t>(columns), leading};
   return 0;
 }
 EXPORT cublasLtMatrixLayoutDestroy(lt::Layout layout) {

@@ -190,10 +190,11 @@ class Choosing {
 
   std::shared_ptr<Chosen> choose(lt::Handle handle) {
     auto made = std::make_shared<Chosen>();
-    check_lt(library_.operation_create(
-                 &made->operation, problem_.types.compute, problem_.types.scalar),
-             op_,
-             "cublasLtMatmulDescCreate");
+    check_lt(
+        library_.operation_create(
+            &made->operation, problem_.types.compute, problem_.types.scalar),
+        op_,
+        "cublasLtMatmulDescCreate");
     // The sides change places.
     set(made->operation, lt::kTurnA, static_cast<int32_t>(problem_.b.turn));
     set(made->operation, lt::kTurnB, static_cast<int32_t>(problem_.a.turn));
@@ -204,7 +205,8 @@ class Choosing {
     }
     if (p_.bias != nullptr) set(made->operation, lt::kBiasPointer, p_.bias);
     int64_t whole = p_.rows * p_.columns;
-    lt::DataType element = problem_.types.element, result = problem_.types.result;
+    lt::DataType element = problem_.types.element,
+                 result = problem_.types.result;
     made->a = layout(element, problem_.b, p_.b.batch_stride);
     made->b = layout(element, problem_.a, p_.a.batch_stride);
     made->c = layout(result,
@@ -264,7 +266,8 @@ class Choosing {
     prefer(preference, lt::kReductions, problem_.reductions);
     const void* c = p_.added == nullptr ? p_.result : p_.added;
     int which = lt::kAlignmentA;
-    for (const void* data : {p_.b.data, p_.a.data, c, static_cast<const void*>(p_.result)}) {
+    for (const void* data :
+         {p_.b.data, p_.a.data, c, static_cast<const void*>(p_.result)}) {
       prefer(preference, which++, alignment_of(data));
     }
     lt::Choice choice{};
@@ -364,31 +367,28 @@ bool multiply(const char* op, const Product& p, int device) {
   std::unique_lock<std::mutex> own(chosen->mutex, std::defer_lock);
   if (p.bias != nullptr) {
     own.lock();
-    check_lt(cublaslt().operation_set(chosen->operation,
-                                      lt::kBiasPointer,
-                                      &p.bias,
-                                      sizeof(p.bias)),
+    check_lt(cublaslt().operation_set(
+                 chosen->operation, lt::kBiasPointer, &p.bias, sizeof(p.bias)),
              op,
              "cublasLtMatmulDescSetAttribute");
   }
-  check_lt(cublaslt().multiply(handle,
-                               chosen->operation,
-                               alpha.bytes.data(),
-                               p.b.data,
-                               chosen->a,
-                               p.a.data,
-                               chosen->b,
-                               beta.bytes.data(),
-                               p.added == nullptr ? p.result : p.added,
-                               chosen->c,
-                               p.result,
-                               chosen->d,
-                               &chosen->algorithm,
-                               chosen->workspace > 0
-                                   ? workspace.mutable_raw_data()
-                                   : nullptr,
-                               chosen->workspace,
-                               handle_of(current_stream())),
+  check_lt(cublaslt().multiply(
+               handle,
+               chosen->operation,
+               alpha.bytes.data(),
+               p.b.data,
+               chosen->a,
+               p.a.data,
+               chosen->b,
+               beta.bytes.data(),
+               p.added == nullptr ? p.result : p.added,
+               chosen->c,
+               p.result,
+               chosen->d,
+               &chosen->algorithm,
+               chosen->workspace > 0 ? workspace.mutable_raw_data() : nullptr,
+               chosen->workspace,
+               handle_of(current_stream())),
            op,
            "cublasLtMatmul");
   finish_launch();

@@ -144,16 +144,25 @@ Product product_of(const Operand& a,
                    const Operand& b,
                    int64_t batches,
                    const Tensor& out) {
-  Product p{out.dtype(), out.dtype(), batches, a.rows(), b.columns(),
-            a.columns(), a.side(),    b.side(), out.mutable_raw_data()};
+  Product p{out.dtype(),
+            out.dtype(),
+            batches,
+            a.rows(),
+            b.columns(),
+            a.columns(),
+            a.side(),
+            b.side(),
+            out.mutable_raw_data()};
   return p;
 }
 
 Tensor made(const char* op,
             std::initializer_list<int64_t> sizes,
             const Tensor& like) {
-  return make_tensor(
-      op, IntArrayRef(sizes.begin(), sizes.size()), like.dtype(), like.device());
+  return make_tensor(op,
+                     IntArrayRef(sizes.begin(), sizes.size()),
+                     like.dtype(),
+                     like.device());
 }
 
 bool run(const char* op, const Product& p, const Tensor& out) {
@@ -161,8 +170,8 @@ bool run(const char* op, const Product& p, const Tensor& out) {
 }
 
 Tensor mm(const Tensor& a, const Tensor& b) {
-  bool takes = agree(a, b) && a.dim() == 2 && b.dim() == 2 &&
-               a.size(1) == b.size(0);
+  bool takes =
+      agree(a, b) && a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0);
   if (takes) {
     Tensor out = made("mm", {a.size(0), b.size(1)}, a);
     Operand left(a), right(b);
@@ -183,8 +192,8 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
 }
 
 Tensor mv(const Tensor& a, const Tensor& x) {
-  bool takes = agree(a, x) && a.dim() == 2 && x.dim() == 1 &&
-               a.size(1) == x.size(0);
+  bool takes =
+      agree(a, x) && a.dim() == 2 && x.dim() == 1 && a.size(1) == x.size(0);
   if (takes) {
     Tensor out = made("mv", {a.size(0)}, a);
     Operand left(a), right = Operand::column(x);
@@ -213,21 +222,16 @@ bool broadcasts_to(IntArrayRef from, IntArrayRef to) {
 // product + beta self, where self is read from where it lies, or is copied into
 // the result.
 void add_in(Product* p, const Tensor& self, const Tensor& out) {
-  bool whole = self.sizes() == out.sizes() && !self.is_conj() && !self.is_neg();
-  std::optional<int64_t> batches = whole ? stride_of_batches(self) : 0;
-  Side side{nullptr, 0, 0, 0, false};
-  if (whole && batches) {
-    side = {nullptr, self.stride(-2), self.stride(-1), *batches, false};
-  }
-  bool by_rows = (side.column_stride == 1 || p->columns == 1) &&
-                 (side.row_stride >= p->columns);
-  if (whole && batches && by_rows && side.batch_stride >= 0) {
-    p->added = self.const_raw_data();
-    p->added_row_stride = side.row_stride;
-    p->added_batch_stride = side.batch_stride;
-    return;
-  }
-  copy_into(out, ops::expand(self, out.sizes()));
+  bool as_it_is = self.dim() >= 2 && self.sizes() == out.sizes() &&
+                  !self.is_conj() && !self.is_neg() &&
+                  (self.stride(-1) == 1 || p->columns == 1) &&
+                  self.stride(-2) >= p->columns;
+  std::optional<int64_t> batches;
+  if (as_it_is) batches = stride_of_batches(self);
+  if (!batches) return copy_into(out, ops::expand(self, out.sizes()));
+  p->added = self.const_raw_data();
+  p->added_row_stride = self.stride(-2);
+  p->added_batch_stride = *batches;
 }
 
 bool run_sum(const char* op,
@@ -257,9 +261,9 @@ std::optional<Tensor> addmm_with(const char* op,
                                  const Scalar& beta,
                                  const Scalar& alpha,
                                  Activation activation) {
-  bool takes = agree(a, b) && a.dim() == 2 && b.dim() == 2 &&
-               a.size(1) == b.size(0) &&
-               is_dense(self, a.device(), a.dtype()) && are_real(beta, alpha, a);
+  bool takes =
+      agree(a, b) && a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0) &&
+      is_dense(self, a.device(), a.dtype()) && are_real(beta, alpha, a);
   if (!takes) return std::nullopt;
   std::array<int64_t, 2> sizes{a.size(0), b.size(1)};
   if (!broadcasts_to(self.sizes(), sizes)) return std::nullopt;
@@ -325,7 +329,8 @@ Tensor baddbmm(const Tensor& self,
                const Scalar& alpha) {
   bool takes = agree(a, b) && a.dim() == 3 && b.dim() == 3 &&
                a.size(0) == b.size(0) && a.size(2) == b.size(1) &&
-               is_dense(self, a.device(), a.dtype()) && are_real(beta, alpha, a);
+               is_dense(self, a.device(), a.dtype()) &&
+               are_real(beta, alpha, a);
   if (takes) {
     std::array<int64_t, 3> sizes{a.size(0), a.size(1), b.size(2)};
     if (broadcasts_to(self.sizes(), sizes)) {
@@ -354,8 +359,8 @@ std::optional<Tensor> rows_times(const char* op,
   Tensor out = make_tensor(op, sizes, input.dtype(), input.device());
   Operand left = Operand::rows_of(input);
   Product p = product_of(left, right, 1, out);
-  bool done = bias == nullptr ? run(op, p, out)
-                              : run_sum(op, p, *bias, Scalar(1), out);
+  bool done =
+      bias == nullptr ? run(op, p, out) : run_sum(op, p, *bias, Scalar(1), out);
   if (!done) return std::nullopt;
   return out;
 }
@@ -390,11 +395,10 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
       if (out) return *out;
     }
     size_t lead = static_cast<size_t>(std::max<int64_t>(a.dim(), 2)) - 2;
-    bool batches = a.dim() > 2 && a.dim() == b.dim() &&
-                   a.size(-1) == b.size(-2) &&
-                   std::equal(a.sizes().begin(),
-                              a.sizes().begin() + lead,
-                              b.sizes().begin());
+    bool batches =
+        a.dim() > 2 && a.dim() == b.dim() && a.size(-1) == b.size(-2) &&
+        std::equal(
+            a.sizes().begin(), a.sizes().begin() + lead, b.sizes().begin());
     if (batches) {
       DimVector sizes(a.sizes().begin(), a.sizes().end());
       sizes.back() = b.size(-1);

@@ -153,7 +153,8 @@ class Precision:
 
 
 # What products on a GPU may do with sums of small dtypes: dtype -> whether parts of a
-# sum may be added up in it. One item is written at a time, under the interpreter's lock.
+# sum may be added up in it. One item is written at a time, under the interpreter's
+# lock.
 narrow_sums = {"fp16": True, "bf16": True}
 
 
@@ -178,8 +179,11 @@ class NarrowSums:
             RuntimeError: no bool.
         """
         if type(value) is not bool:
-            name = f"backends.cuda.matmul.allow_{self.dtype}_reduced_precision_reduction"
-            raise RuntimeError(f"{name} expects a bool, but got {type(value).__name__}")
+            name = f"allow_{self.dtype}_reduced_precision_reduction"
+            raise RuntimeError(
+                f"backends.cuda.matmul.{name} expects a bool, but got "
+                f"{type(value).__name__}"
+            )
         narrow_sums[self.dtype] = value
         tell_products()
 

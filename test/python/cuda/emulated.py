@@ -23,6 +23,8 @@ FILES = {
     "device_faults.py": 9,
     "device_kernels.py": 14,
     "device_random.py": 8,
+    "device_products.py": 37,
+    "device_backward.py": 18,
 }
 
 
