@@ -1,6 +1,7 @@
 // See Note [Backward on devices].
 #include <taeda/csrc/autograd/device_pass.h>
 
+#include <taeda/aten/core/dispatcher.h>
 #include <taeda/csrc/autograd/saved_variable.h>
 #include <taeda/csrc/autograd/variable.h>
 

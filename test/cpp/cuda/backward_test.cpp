@@ -17,7 +17,7 @@
 namespace taeda::autograd {
 namespace {
 
-constexpr int kThreads = 4, kRounds = 12;
+constexpr int kThreads = 4, kRounds = 5;
 constexpr int64_t kSize = 64;
 
 template <class Body>
