@@ -15,6 +15,8 @@ uint32_t bit(Attention way) { return 1U << static_cast<unsigned>(way); }
 }  // namespace
 
 std::atomic<bool> dnn_enabled{true};
+std::atomic<bool> product_tf32{false};
+std::atomic<bool> half_sums{true}, bfloat16_sums{true};
 std::atomic<bool> fill_uninitialized{false};
 std::atomic<bool> warn_always{false};
 

@@ -33,6 +33,11 @@ TAEDA_API void set_attention_order(const AttentionOrder& order);
 // Off: products and convolutions do not use oneDNN.
 extern TAEDA_API std::atomic<bool> dnn_enabled;
 
+// What products on a GPU may give up: float32 its last 13 bits (TF32); sums of
+// half and bfloat16 that are added up in parts, those parts in float.
+extern TAEDA_API std::atomic<bool> product_tf32;
+extern TAEDA_API std::atomic<bool> half_sums, bfloat16_sums;
+
 // On: what programs get uninitialised (`empty`, `resize_`) is filled with NaN
 // or the dtype's largest number, so that reading it gives the same every time.
 extern TAEDA_API std::atomic<bool> fill_uninitialized;

@@ -1,10 +1,11 @@
 #include <taeda/c10/cuda/nvrtc.h>
 
+#include <taeda/c10/cuda/library.h>
+
 #include <dlfcn.h>
 
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
 #include <vector>
 
 namespace taeda::cuda {
@@ -42,16 +43,6 @@ struct Compiler {
   std::string error;
 };
 
-// Folders that were added; under the lock.
-struct Folders {
-  std::mutex mutex;
-  std::vector<std::string> list;
-};
-Folders& folders() {
-  static auto& all = *new Folders;
-  return all;
-}
-
 // The compiler needs a library of built-ins, which it finds by itself in the
 // system's folders alone; elsewhere it is loaded first, by its full path.
 void* open_beside(const fs::path& folder) {
@@ -72,8 +63,7 @@ void* open_beside(const fs::path& folder) {
 
 void* open_compiler(std::string* errors) {
   if (std::getenv("TAEDA_CUDA_NVRTC") == nullptr) {
-    std::lock_guard guard(folders().mutex);
-    for (const std::string& folder : folders().list) {
+    for (const std::string& folder : library_folders()) {
       if (void* found = open_beside(folder)) return found;
     }
   }
@@ -164,11 +154,6 @@ class Program {
 };
 
 }  // namespace
-
-void add_library_folder(std::string folder) {
-  std::lock_guard guard(folders().mutex);
-  folders().list.push_back(std::move(folder));
-}
 
 const std::string& compiler_version() { return compiler().found_version; }
 

@@ -23,8 +23,4 @@ std::string compile(const std::string& text,
 // Of the compiler, as part of keys: "13.0".
 const std::string& compiler_version();
 
-// Where NVIDIA's libraries may lie besides the system's folders; asked before
-// those. For the bindings, which know where Python keeps packages.
-void add_library_folder(std::string folder);
-
 }  // namespace taeda::cuda

@@ -2,7 +2,7 @@
 
 #include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/autograd/autocast.h>
-#include <taeda/csrc/autograd/node_table.h>
+#include <taeda/csrc/autograd/device_pass.h>
 #include <taeda/csrc/autograd/observe.h>
 #include <taeda/csrc/autograd/validate.h>
 
@@ -16,121 +16,68 @@ namespace taeda::autograd {
 // One pass counts, for every node that it reaches, the edges that will deliver
 // to it, then runs nodes whose gradients are complete, the latest recorded
 // first. Everything is iterative, so depth costs no stack. CPU work runs on the
-// calling thread: passes of several threads share nothing but nodes, and a node
-// guards what it saved. A backward call inside a node (checkpointing) is a pass
-// of its own on the same thread; only very deep nesting moves to a new one.
+// calling thread, that of GPUs as Note [Backward on devices] says: passes of
+// several threads share nothing but nodes, and a node guards what it saved. A
+// backward call inside a node (checkpointing) is a pass of its own on the same
+// thread; only very deep nesting moves to a new one.
 
 std::atomic<NodeObserver*> node_observer{nullptr};
 
 namespace {
+
 constexpr int kMaxNesting = 60;
 
-bool is_observed();
-
-class Pass final {
- public:
-  Pass(const BackwardOptions& options, bool pruned)
-      : options_(options),
-        pruned_(pruned),
-        full_(!pruned && task_is_full()),
-        id_(next_id()) {}
-
-  std::vector<Tensor> run(ArrayRef<Edge> roots,
-                          std::vector<Tensor> grads,
-                          ArrayRef<Edge> inputs);
-  bool will_run(const Node* node) const {
-    if (!pruned_) return true;
-    uint32_t i = table_.find(node);
-    // A node outside the table is run by another one (CopySlices).
-    return i == NodeTable::kNone || table_[i].needed || table_[i].captured;
-  }
-  bool contains(const Node* node) const {
-    uint32_t i = table_.find(node);
-    return i != NodeTable::kNone && (table_[i].needed || table_[i].captured);
-  }
-  const BackwardOptions& options() const { return options_; }
-  std::vector<Tensor>& results() { return results_; }
-  uint64_t id() const { return id_; }
-  bool full() const { return full_; }
-  std::vector<std::function<void()>> callbacks;
-  Node* running = nullptr;
-
- private:
-  struct Capture {
-    uint32_t state;
-    uint32_t input_nr;
-    size_t result;
-  };
-  struct Ready {
-    uint64_t sequence_nr;
-    uint32_t state;
-    bool operator<(const Ready& o) const { return sequence_nr < o.sequence_nr; }
-  };
-
-  static uint64_t next_id() {
-    static std::atomic<uint64_t> counter{0};
-    return ++counter;
-  }
-  void discover(ArrayRef<Edge> roots);
-  bool take_over(ArrayRef<Edge> roots, std::vector<Tensor>& grads);
-  void order(ArrayRef<Edge> roots, class TakenPass& view) const;
-  void register_inputs(ArrayRef<Edge> inputs);
-  void mark_needed(ArrayRef<Edge> roots);
-  std::vector<Tensor> finish();
-  // With one caller of each, so that the plain one is part of its loop.
-  template <bool kObserved>
-  void execute(uint32_t index);
-  void announce(uint32_t index);
-  void capture(uint32_t index, const Tensors& grads);
-  void deliver(Node& node, Tensors& outputs);
-  void add(uint32_t index, uint32_t input_nr, Tensor grad);
-  void push(uint32_t index) {
-    ready_.push_back({table_[index].node->sequence_nr(), index});
-    std::push_heap(ready_.begin(), ready_.end());
-  }
-
-  BackwardOptions options_;
-  bool pruned_;
-  bool full_;
-  uint64_t id_;
-  NodeTable table_;
-  std::vector<Ready> ready_;
-  std::vector<Capture> captures_;
-  std::vector<Tensor> results_;
-};
-
 thread_local Pass* current_pass = nullptr;
+thread_local Node* running_node = nullptr;
 thread_local PassRunner* pass_runner = nullptr;
 thread_local int nesting = 0;
 
 class Running {
  public:
-  Running(Pass& p, Node* n) : pass_(p), outer_(std::exchange(p.running, n)) {}
+  explicit Running(Node* n) : outer_(std::exchange(running_node, n)) {}
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
-  ~Running() { pass_.running = outer_; }
+  ~Running() { running_node = outer_; }
 
  private:
-  Pass& pass_;
   Node* outer_;
 };
 
-class PassScope {
- public:
-  explicit PassScope(Pass* pass) : saved_(current_pass) {
-    current_pass = pass;
-    ++nesting;
-  }
-  PassScope(const PassScope&) = delete;
-  PassScope& operator=(const PassScope&) = delete;
-  ~PassScope() {
-    current_pass = saved_;
-    --nesting;
-  }
+bool is_observed() {
+  return TAEDA_UNLIKELY(node_observer.load(std::memory_order_relaxed) !=
+                        nullptr);
+}
 
- private:
-  Pass* saved_;
-};
+}  // namespace
+
+PassScope::PassScope(Pass* pass)
+    : saved_(std::exchange(current_pass, pass)),
+      node_(std::exchange(running_node, nullptr)) {
+  ++nesting;
+}
+PassScope::~PassScope() {
+  current_pass = saved_;
+  running_node = node_;
+  --nesting;
+}
+int pass_nesting() { return nesting; }
+
+Pass::Pass(const BackwardOptions& options, bool pruned)
+    : options_(options),
+      pruned_(pruned),
+      full_(!pruned && task_is_full()),
+      id_(next_id()) {}
+Pass::~Pass() = default;
+
+uint64_t Pass::next_id() {
+  static std::atomic<uint64_t> counter{0};
+  return ++counter;
+}
+
+inline void Pass::push(uint32_t index) {
+  ready_.push_back({table_[index].node->sequence_nr(), index});
+  std::push_heap(ready_.begin(), ready_.end());
+}
 
 void Pass::discover(ArrayRef<Edge> roots) {
   std::vector<Node*> stack;
@@ -216,17 +163,15 @@ std::vector<Tensor> Pass::run(ArrayRef<Edge> roots,
   if (TAEDA_UNLIKELY(pass_runner != nullptr) && take_over(roots, grads)) {
     return finish();
   }
-  for (size_t i = 0; i < roots.size(); ++i) {
-    uint32_t index = table_.find(roots[i].node.get());
-    add(index, roots[i].input_nr, std::move(grads[i]));
+  if (TAEDA_UNLIKELY(gpu_is_loaded()) && !gpu_is_lost_in_fork()) {
+    std::vector<int> devices = devices_of(table_);
+    if (!devices.empty()) {
+      devices_ = std::make_unique<DevicePass>(*this, devices);
+      devices_->run([&] { begin(*devices_, roots, grads); });
+      return finish();
+    }
   }
-  for (size_t i = 0; i < roots.size(); ++i) {
-    uint32_t index = table_.find(roots[i].node.get());
-    if (table_[index].dependencies != 0) continue;
-    // A node may be the root of several tensors.
-    table_[index].dependencies = 1;
-    push(index);
-  }
+  begin(*this, roots, grads);
   while (!ready_.empty()) {
     std::pop_heap(ready_.begin(), ready_.end());
     uint32_t index = ready_.back().state;
@@ -237,10 +182,27 @@ std::vector<Tensor> Pass::run(ArrayRef<Edge> roots,
   return finish();
 }
 
+template <class To>
+inline void Pass::begin(To& to,
+                        ArrayRef<Edge> roots,
+                        std::vector<Tensor>& grads) {
+  for (size_t i = 0; i < roots.size(); ++i) {
+    uint32_t index = table_.find(roots[i].node.get());
+    to.add(index, roots[i].input_nr, std::move(grads[i]));
+  }
+  for (size_t i = 0; i < roots.size(); ++i) {
+    uint32_t index = table_.find(roots[i].node.get());
+    if (table_[index].dependencies != 0) continue;
+    // A node may be the root of several tensors.
+    table_[index].dependencies = 1;
+    to.push(index);
+  }
+}
+
 std::vector<Tensor> Pass::finish() {
   // A callback may queue another one.
-  for (size_t i = 0; i < callbacks.size(); ++i) {
-    std::function<void()> callback = std::move(callbacks[i]);
+  for (size_t i = 0; i < callbacks_.size(); ++i) {
+    std::function<void()> callback = std::move(callbacks_[i]);
     callback();
   }
   return std::move(results_);
@@ -256,7 +218,7 @@ class TakenPass final : public PassView {
   const BackwardOptions& options() const override { return pass_.options(); }
   std::vector<Tensor>& results() override { return pass_.results(); }
   void run_as(Node& node, const std::function<void()>& f) override {
-    Running running(pass_, &node);
+    Running running(&node);
     f();
   }
   const NodeTable* table = nullptr;
@@ -334,8 +296,6 @@ void Pass::capture(uint32_t index, const Tensors& grads) {
   }
 }
 
-}  // namespace
-
 // Of a leaf, its own; else those of the tensors that the node made.
 static LeafHooks* leaf_hooks(const Node& node) {
   TensorImpl* variable = node.accumulated_variable();
@@ -397,15 +357,8 @@ Tensors call_node(Node& node, Tensors grads) {
   return outputs;
 }
 
-namespace {
-
-bool is_observed() {
-  return TAEDA_UNLIKELY(node_observer.load(std::memory_order_relaxed) !=
-                        nullptr);
-}
-
 // The observer may go meanwhile.
-Tensors call_observed(Node& node, Tensors grads) {
+static Tensors call_observed(Node& node, Tensors grads) {
   NodeObserver* observer = node_observer.load(std::memory_order_acquire);
   if (observer == nullptr) return call_node(node, std::move(grads));
   uint64_t token = observer->applies(node, grads);
@@ -435,13 +388,13 @@ void Pass::announce(uint32_t index) {
 }
 
 template <bool kObserved>
-void Pass::execute(uint32_t index) {
+inline void Pass::execute(uint32_t index) {
   NodeState& state = table_[index];
   Node& node = *state.node;
   Tensors grads = std::move(state.buffer);
   bool needed = state.needed, captured = state.captured;
   if (!needed && !captured) return;
-  Running running(*this, &node);
+  Running running(&node);
   try {
     run_tensor_hooks(node, grads);
     run_retain_hooks(node, grads);
@@ -451,7 +404,11 @@ void Pass::execute(uint32_t index) {
                                 : call_node(node, std::move(grads));
     if (!options_.keep_graph) node.release_variables();
     validate_grads(node, outputs);
-    deliver(node, outputs);
+    if (TAEDA_UNLIKELY(devices_ != nullptr)) {
+      devices_->deliver(node, outputs);
+    } else {
+      deliver(node, outputs);
+    }
   } catch (...) {
     NodeExtra* extra = node.extra_or_null();
     if (extra != nullptr && extra->trace) extra->trace->report(node.name());
@@ -459,7 +416,12 @@ void Pass::execute(uint32_t index) {
   }
 }
 
-void Pass::deliver(Node& node, Tensors& outputs) {
+void Pass::run_node(uint32_t index) {
+  if (check_interrupt != nullptr) check_interrupt();
+  is_observed() ? announce(index) : execute<false>(index);
+}
+
+inline void Pass::deliver(Node& node, Tensors& outputs) {
   const auto& edges = node.next_edges();
   for (size_t i = 0; i < edges.size(); ++i) {
     const Edge& edge = edges[i];
@@ -475,22 +437,26 @@ void Pass::deliver(Node& node, Tensors& outputs) {
   }
 }
 
-void run_on_plain_thread(const std::function<void()>& f) {
+void (*check_interrupt)() = nullptr;
+void (*call_on_thread)(const std::function<void()>&) =
+    [](const std::function<void()>& f) { f(); };
+std::exception_ptr (*current_error)() = [] { return std::current_exception(); };
+bool (*holds_interpreter)() = nullptr;
+
+static void run_on_new_thread(const std::function<void()>& f) {
   std::exception_ptr error;
   std::thread thread([&] {
-    try {
-      f();
-    } catch (...) {
-      error = std::current_exception();
-    }
+    call_on_thread([&] {
+      try {
+        f();
+      } catch (...) {
+        error = current_error();
+      }
+    });
   });
   thread.join();
   if (error) std::rethrow_exception(error);
 }
-}  // namespace
-
-void (*check_interrupt)() = nullptr;
-void (*run_on_new_thread)(const std::function<void()>& f) = run_on_plain_thread;
 
 std::vector<Tensor> run_backward(ArrayRef<Edge> roots,
                                  std::vector<Tensor> grads,
@@ -503,8 +469,10 @@ std::vector<Tensor> run_backward(ArrayRef<Edge> roots,
   std::vector<Tensor> results;
   LocalState state = local_state;
   autocast::Settings casts = autocast::settings();
+  Handover handover;
   run_on_new_thread([&] {
     LocalStateGuard guard(state);
+    handover.take();
     autocast::restore(casts);
     results = pass.run(roots, std::move(grads), inputs);
   });
@@ -518,7 +486,7 @@ PassRunner* exchange_pass_runner(PassRunner* runner) {
 void queue_callback(std::function<void()> callback) {
   TAEDA_CHECK(current_pass != nullptr,
               "Final callbacks can only be installed during backward pass.");
-  current_pass->callbacks.push_back(std::move(callback));
+  current_pass->queue_callback(std::move(callback));
 }
 
 bool in_backward() { return current_pass != nullptr; }
@@ -546,8 +514,6 @@ bool task_keeps_graph() {
 uint64_t current_task_id() {
   return current_pass == nullptr ? 0 : current_pass->id();
 }
-Node* current_node() {
-  return current_pass == nullptr ? nullptr : current_pass->running;
-}
+Node* current_node() { return running_node; }
 
 }  // namespace taeda::autograd

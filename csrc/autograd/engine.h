@@ -3,6 +3,7 @@
 
 #include <taeda/csrc/autograd/node.h>
 
+#include <exception>
 #include <functional>
 #include <vector>
 
@@ -85,9 +86,13 @@ TAEDA_API uint64_t current_task_id();
 // The node that is running on this thread; null outside.
 TAEDA_API Node* current_node();
 
-// Set by the bindings. The first is called before each node and throws to end
-// the pass; the second runs f on a new thread and rethrows what it throws.
+// Set by the bindings. Called before each node; throws to end the pass.
 extern TAEDA_API void (*check_interrupt)();
-extern TAEDA_API void (*run_on_new_thread)(const std::function<void()>& f);
+// Calls f on a thread that the engine has made, for as long as that lasts.
+extern TAEDA_API void (*call_on_thread)(const std::function<void()>& f);
+// In a handler: the exception, as one that can go to another thread.
+extern TAEDA_API std::exception_ptr (*current_error)();
+// Whether this thread holds the interpreter's lock; null without one.
+extern TAEDA_API bool (*holds_interpreter)();
 
 }  // namespace taeda::autograd

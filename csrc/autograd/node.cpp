@@ -1,5 +1,7 @@
 #include <taeda/csrc/autograd/node.h>
 
+#include <taeda/c10/core/gpu.h>
+
 #include <atomic>
 #include <vector>
 
@@ -21,6 +23,10 @@ thread_local PendingRelease* pending_release = nullptr;
 }  // namespace
 
 std::shared_ptr<ForwardTrace> (*make_forward_trace)() = nullptr;
+
+uint32_t current_stream_id(Device device) {
+  return static_cast<uint32_t>(gpu().current_stream(device.index).id);
+}
 
 uint64_t next_sequence_nr() { return sequence_counter; }
 

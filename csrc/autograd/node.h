@@ -22,6 +22,8 @@ struct Edge {
   bool valid() const { return static_cast<bool>(node); }
 };
 
+TAEDA_API uint32_t current_stream_id(Device device);
+
 // What a node knows of a tensor that it was recorded for; gradients arriving
 // for it are checked and brought to this form.
 struct OutputInfo {
@@ -30,6 +32,8 @@ struct OutputInfo {
   ScalarType dtype = kFloat;
   Device device;
   bool known = false;  // not for outputs outside the graph
+  // The stream that was current on the GPU where the output lies.
+  uint32_t stream = 0;
   OutputInfo() = default;
   explicit OutputInfo(const Tensor& t)
       : sizes(t.impl()->hinted_sizes()),
@@ -39,6 +43,7 @@ struct OutputInfo {
     if (TAEDA_UNLIKELY(t.impl()->is_symbolic())) {
       symbols = sym_sizes(*t.impl()).vec();
     }
+    if (TAEDA_UNLIKELY(device.is_cuda())) stream = current_stream_id(device);
   }
   SymIntArrayRef symbolic_sizes() const {
     return symbols.empty() ? as_symbolic(sizes) : SymIntArrayRef(symbols);

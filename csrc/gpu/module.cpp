@@ -1,5 +1,7 @@
 // The extension module taeda._cuda: devices, streams, events and memory of
 // GPUs, for taeda/cuda.
+#include <taeda/aten/core/memory.h>
+#include <taeda/aten/settings.h>
 #include <taeda/c10/core/gpu.h>
 #include <taeda/csrc/gpu/bind.h>
 #include <taeda/csrc/python/lent.h>
@@ -36,6 +38,12 @@ py::dict describe(int device) {
   return out;
 }
 
+void set_product_precision(bool tf32, bool half_sums, bool bfloat16_sums) {
+  settings::product_tf32 = tf32;
+  settings::half_sums = half_sums;
+  settings::bfloat16_sums = bfloat16_sums;
+}
+
 }  // namespace
 
 }  // namespace taeda::python
@@ -60,6 +68,10 @@ PYBIND11_MODULE(_cuda, m) {
   });
   m.def("default_generator", [](int device) {
     return owned(wrap(gpu().default_generator(device)));
+  });
+  m.def("set_product_precision", set_product_precision);
+  m.def("exchange_multithreading", [](bool on) {
+    return std::exchange(local_state.multithreading_enabled, on);
   });
   bind_streams(m);
   bind_memory(m);

@@ -176,31 +176,32 @@ void check_signals() {
   if (PyErr_CheckSignals() < 0) throw PythonError();
 }
 
-// Runs f on a new thread that Python knows for as long as f runs. An error that
-// Python keeps with that thread is carried over in an exception.
-void run_on_thread(const std::function<void()>& f) {
-  std::exception_ptr error;
-  std::thread thread([&] {
-    GilAcquire known_to_python;
-    GilRelease no_gil(true);
-    try {
-      f();
-    } catch (const PythonError&) {
-      no_gil.acquire();
-      error = std::make_exception_ptr(py::error_already_set());
-    } catch (...) {
-      error = std::current_exception();
-    }
-  });
-  thread.join();
-  if (error) std::rethrow_exception(error);
+// A thread that Python knows for as long as f runs.
+void call_on_thread(const std::function<void()>& f) {
+  GilAcquire known_to_python;
+  GilRelease no_gil(true);
+  f();
+}
+
+// An error that Python keeps with this thread is carried in an exception.
+std::exception_ptr current_error() {
+  try {
+    throw;
+  } catch (const PythonError&) {
+    GilAcquire gil;
+    return std::make_exception_ptr(py::error_already_set());
+  } catch (...) {
+    return std::current_exception();
+  }
 }
 }  // namespace
 
 void init_autograd_engine(PyObject*) {
   autograd::make_forward_trace = make_trace;
   autograd::check_interrupt = check_signals;
-  autograd::run_on_new_thread = run_on_thread;
+  autograd::call_on_thread = call_on_thread;
+  autograd::current_error = current_error;
+  autograd::holds_interpreter = [] { return PyGILState_Check() == 1; };
 }
 
 void bind_autograd_engine(PyObject* module) {

@@ -108,7 +108,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     """How much precision float32 products may give up.
 
     It sets `fp32_precision` of `backends.cuda.matmul` and `backends.mkldnn.matmul`:
-    permissions that the CPU kernels of this build never use.
+    permissions that products on a GPU use and the CPU kernels do not.
 
     Args:
         precision: "highest", "high" (TF32) or "medium" (bfloat16).

@@ -49,16 +49,6 @@ using Guard = std::lock_guard<std::recursive_mutex>;
 
 int device_of(void* stream) { return machine().stream(stream)->device; }
 
-// Memory of both devices may be touched while work runs, as with peer access.
-struct Opened {
-  Opened() {
-    for (Memory& m : machine().devices) m.open();
-  }
-  ~Opened() {
-    for (Memory& m : machine().devices) m.close();
-  }
-};
-
 // What a fault in a kernel prints before the process ends.
 const char* running = nullptr;
 void report_fault(int, siginfo_t* info, void*) {

@@ -226,6 +226,16 @@ class Machine {
   std::mt19937 draw_;
 };
 
+// Memory of all devices may be touched while work runs, as with peer access.
+struct Opened {
+  Opened() {
+    for (Memory& m : Machine::get().devices) m.open();
+  }
+  ~Opened() {
+    for (Memory& m : Machine::get().devices) m.close();
+  }
+};
+
 extern thread_local int current_device;
 
 // A number of the environment.

@@ -126,15 +126,6 @@ Combine combine_of(int type) {
   return table[static_cast<size_t>(type)];
 }
 
-struct Opened {
-  Opened() {
-    for (Memory& m : Machine::get().devices) m.open();
-  }
-  ~Opened() {
-    for (Memory& m : Machine::get().devices) m.close();
-  }
-};
-
 bool all_reached(const std::array<std::atomic<uint64_t>, kRanks>& counts,
                  int size,
                  uint64_t step) {

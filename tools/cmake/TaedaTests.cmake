@@ -22,8 +22,10 @@ if(_tests)
   add_executable(taeda_tests
     ${_tests} ${_distributed} ${_cuda} $<TARGET_OBJECTS:taeda_compiler>)
   add_dependencies(taeda_tests emulated_cuda)
-  set_property(SOURCE "${PROJECT_SOURCE_DIR}/test/cpp/cuda/memory_test.cpp"
-    APPEND PROPERTY COMPILE_DEFINITIONS EMULATED_CUDA="$<TARGET_FILE:emulated_cuda>")
+  foreach(_test memory backward)
+    set_property(SOURCE "${PROJECT_SOURCE_DIR}/test/cpp/cuda/${_test}_test.cpp"
+      APPEND PROPERTY COMPILE_DEFINITIONS EMULATED_CUDA="$<TARGET_FILE:emulated_cuda>")
+  endforeach()
   add_dependencies(taeda_tests taeda_gen)
   target_link_libraries(taeda_tests PRIVATE
     taeda taeda_flags GTest::gtest GTest::gtest_main fmt::fmt-header-only

@@ -21,7 +21,8 @@ def library() -> pathlib.Path:
     made = tree / "emulator" / "libemulated_cuda.so"
     sources = sorted(SOURCES.glob("*.cpp"))
     headers = sorted([*SOURCES.glob("*.h"), *DEVICE_TEXT.glob("host_*.h")])
-    inputs = [*sources, *headers, ROOT / "c10" / "cuda" / "driver.h"]
+    tables = [ROOT / "c10" / "cuda" / f"{name}.h" for name in ("driver", "cublaslt")]
+    inputs = [*sources, *headers, *tables]
     newest = max(path.stat().st_mtime for path in inputs)
     if made.exists() and made.stat().st_mtime > newest:
         return made
@@ -50,6 +51,7 @@ def environment() -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(places),
         "TAEDA_CUDA_DRIVER": path,
         "TAEDA_CUDA_NVRTC": path,
+        "TAEDA_CUDA_CUBLASLT": path,
         "TAEDA_NCCL_LIBRARY": path,
         "TAEDA_CACHE_DIR": os.environ.get("TAEDA_CACHE_DIR", str(cache)),
     }

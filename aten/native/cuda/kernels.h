@@ -21,6 +21,8 @@ namespace taeda::cuda {
 // - factories make their tensor on the CPU and copy it;
 // - what has none of these is refused by name.
 void register_fallback();
+// Puts cuBLASLt's products into their operators' slots, after that.
+void register_products();
 
 // A kernel written by hand, over the arguments and results of one operator.
 struct Written;

@@ -2,6 +2,7 @@
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/cuda/launchers.h>
 #include <taeda/c10/cuda/generator.h>
+#include <taeda/c10/cuda/library.h>
 #include <taeda/c10/cuda/memory.h>
 #include <taeda/c10/cuda/nvrtc.h>
 #include <taeda/c10/cuda/parts.h>
@@ -134,5 +135,6 @@ extern "C" __attribute__((visibility("default"))) taeda::Gpu* taeda_load_gpu() {
   set_allocator(DeviceType::CUDA, &cuda::device_allocator());
   set_launchers(DeviceType::CUDA, &cuda::kLaunchers);
   cuda::register_fallback();
+  cuda::register_products();
   return new cuda::CudaGpu;
 }

@@ -76,9 +76,9 @@ Tensor linear(const Tensor& input,
     return ops::add(ops::matmul(input, columns), *bias);
   }
   // The bias is added before the sum is rounded.
-  int64_t width = input.size(-1);
-  Tensor rows =
-      ops::reshape(input, {input.numel() / std::max<int64_t>(width, 1), width});
+  int64_t width = input.size(-1), height = 1;
+  for (int64_t d = 0; d + 1 < input.dim(); ++d) height *= input.size(d);
+  Tensor rows = ops::reshape(input, {height, width});
   DimVector sizes(input.sizes().begin(), input.sizes().end());
   sizes.back() = weight.size(0);
   return ops::reshape(ops::addmm(*bias, rows, columns), sizes);

@@ -156,7 +156,11 @@ void launch(const char* op, FunctionHandle function, Grid grid, void* call) {
   if (TAEDA_UNLIKELY(status != kSuccess)) {
     throw_status(status, str_cat(op, ": cuLaunchKernel").c_str());
   }
-  if (launches_wait()) wait_for(current_stream());
+  finish_launch();
+}
+
+void finish_launch() {
+  if (TAEDA_UNLIKELY(launches_wait())) wait_for(current_stream());
 }
 
 }  // namespace taeda::cuda

@@ -34,5 +34,7 @@ struct Grid {
 // On the current device and stream; `call` is the kernel's only parameter. The
 // operator is named in errors.
 void launch(const char* op, FunctionHandle function, Grid grid, void* call);
+// Where launches wait (CUDA_LAUNCH_BLOCKING=1), waits for the current stream.
+void finish_launch();
 
 }  // namespace taeda::cuda

@@ -189,17 +189,31 @@ class inference_mode(_C._InferenceMode, _Decorator):
         return type(self)(self.mode)
 
 
+def _exchange_multithreading(mode: bool) -> bool:
+    from taeda import _cuda
+
+    return _cuda.exchange_multithreading(mode)
+
+
 class set_multithreading_enabled(_Decorator):
-    """Kept for programs that use it: CPU passes always run on the calling thread."""
+    """Whether backward passes of this thread use the threads of GPUs.
+
+    CPU passes run on the calling thread in any case. It holds from when it is made, and
+    ends with a `with` block.
+
+    Args:
+        mode: False for passes that run on the calling thread alone.
+    """
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode
+        self._before = _exchange_multithreading(mode)
 
     def __enter__(self) -> None:
-        pass
+        _exchange_multithreading(self.mode)
 
     def __exit__(self, exc_type, exc_value, traceback) -> None:
-        pass
+        _exchange_multithreading(self._before)
 
     def clone(self) -> set_multithreading_enabled:
         """Another one with the same mode."""

@@ -117,8 +117,8 @@ _set = {"cuda.conv": "tf32", "cuda.rnn": "tf32"}
 class Precision:
     """The precision of float32 computations of a backend, or of one of its operations.
 
-    It is a permission. The CPU kernels of this build compute float32 in float32
-    whatever it says; those of the CUDA build are to read it.
+    It is a permission. The CPU kernels compute float32 in float32 whatever it says;
+    matrix products on a GPU follow it.
 
     Args:
         backend: "generic", "cuda" or "mkldnn".
@@ -149,6 +149,51 @@ class Precision:
                 f"backend {self.backend!r} does not support precision {value!r}"
             )
         _set[self.keys[0]] = value
+        tell_products()
+
+
+# What products on a GPU may do with sums of small dtypes: dtype -> whether parts of a
+# sum may be added up in it. One item is written at a time, under the interpreter's
+# lock.
+narrow_sums = {"fp16": True, "bf16": True}
+
+
+class NarrowSums:
+    """`allow_fp16_reduced_precision_reduction` and its sibling.
+
+    Args:
+        dtype: "fp16" or "bf16".
+    """
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtype
+
+    def read(self) -> bool:
+        """Whether parts of a sum may be added up in the dtype."""
+        return narrow_sums[self.dtype]
+
+    def write(self, value: bool) -> None:
+        """Set it.
+
+        Raises:
+            RuntimeError: no bool.
+        """
+        if type(value) is not bool:
+            name = f"allow_{self.dtype}_reduced_precision_reduction"
+            raise RuntimeError(
+                f"backends.cuda.matmul.{name} expects a bool, but got "
+                f"{type(value).__name__}"
+            )
+        narrow_sums[self.dtype] = value
+        tell_products()
+
+
+def tell_products() -> None:
+    """Tell the kernels of matrix products on a GPU what they may give up."""
+    from taeda import _cuda
+
+    tf32 = Precision("cuda", "matmul").read() == "tf32"
+    _cuda.set_product_precision(tf32, narrow_sums["fp16"], narrow_sums["bf16"])
 
 
 def own_precision(backend: str, operation: str | None = None) -> Precision:

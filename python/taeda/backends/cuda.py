@@ -12,7 +12,7 @@ from typing import NamedTuple
 from taeda import _C, Tensor
 from taeda._lazy import attributes
 
-from ._switches import Kept, Precision
+from ._switches import Kept, NarrowSums, Precision
 
 __all__ = [
     "SDPAParams",
@@ -49,25 +49,24 @@ def is_flash_attention_available() -> bool:
 
 
 class cuBLASModule:
-    """Permissions of products on the GPU, which the CUDA build is to read.
+    """Permissions of products on the GPU.
 
     allow_tf32: the same as fp32_precision = "tf32", which see `_switches.Precision`.
-    allow_fp16_accumulation, allow_fp16_reduced_precision_reduction,
-    allow_bf16_reduced_precision_reduction: sums in fewer bits.
+    allow_fp16_reduced_precision_reduction, allow_bf16_reduced_precision_reduction:
+    sums that are added up in parts may have these parts in the small dtype.
+    allow_fp16_accumulation: a permission that is not used yet: sums of float16 are
+    float32's.
     """
 
     __slots__ = ("_switches",)
 
     def __init__(self) -> None:
-        first = {
-            "allow_fp16_reduced_precision_reduction": True,
-            "allow_bf16_reduced_precision_reduction": True,
-            "allow_fp16_accumulation": False,
-        }
         switches: dict = {
-            name: Kept(f"backends.cuda.matmul.{name}", value)
-            for name, value in first.items()
+            f"allow_{dtype}_reduced_precision_reduction": NarrowSums(dtype)
+            for dtype in ("fp16", "bf16")
         }
+        name = "allow_fp16_accumulation"
+        switches[name] = Kept(f"backends.cuda.matmul.{name}", False)
         switches["fp32_precision"] = Precision("cuda", "matmul")
         switches["allow_tf32"] = self
         object.__setattr__(self, "_switches", switches)

@@ -27,6 +27,8 @@ FILES = {
     "device_pools.py": 20,
     "device_graphs.py": 16,
     "device_sharing.py": 7,
+    "device_products.py": 37,
+    "device_backward.py": 18,
 }
 
 

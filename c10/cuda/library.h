@@ -1,0 +1,26 @@
+// NVIDIA's libraries besides the driver: opened when they are first wanted,
+// from the packages of PyPI (`nvidia-*`) or the system's folders.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace taeda::cuda {
+
+struct LibraryNames {
+  const char*
+      variable;         // of the environment: a file, and nothing else is tried
+  const char* stem;     // "libcublasLt.so"
+  const char* package;  // that brings it: "nvidia-cublas"
+};
+
+// Null where there is none, and a sentence that says what to install in
+// `error`. Versions newer than the driver's CUDA are left out.
+void* open_nvidia_library(const LibraryNames& names, std::string* error);
+
+// Where packages may have put libraries: beside this one, and what was added.
+std::vector<std::string> library_folders();
+// For the bindings, which know where Python keeps packages.
+void add_library_folder(std::string folder);
+
+}  // namespace taeda::cuda
