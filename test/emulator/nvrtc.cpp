@@ -95,7 +95,7 @@ void precompile() {
 
 // Only kernels whose threads wait for each other need a fiber for each.
 bool waits(const std::string& text) {
-  for (const char* word : {"loops.cuh", "reduce.cuh", "__syncthreads"}) {
+  for (const char* word : {"loops.cuh", "reduce.cuh", "__syncthreads", "__launch_bounds__"}) {
     if (text.find(word) != text.npos) return true;
   }
   return false;
@@ -113,7 +113,7 @@ void keep_text(const std::string& text) {
 std::string host_text(const std::string& text) {
   std::ostringstream out;
   out << "#include \"all.h\"\n" << text << "\n";
-  const std::regex kernel("extern \"C\" __global__ void (\\w+)\\(");
+  const std::regex kernel("__global__ void (\\w+)\\(");
   const char* launch = waits(text) ? "launch_values" : "launch_plain";
   for (std::sregex_iterator at(text.begin(), text.end(), kernel), end;
        at != end;

@@ -48,6 +48,12 @@ Definitions sampling_definitions();
 Definitions sequence_definitions();
 Definitions factor_definitions();
 Definitions spectrum_definitions();
+Definitions softmax_definitions();
+Definitions row_norm_definitions();
+Definitions cross_entropy_definitions();
+Definitions channel_norm_definitions();
+Definitions optimizer_definitions();
+Definitions list_definitions();
 
 template <class R, class... A>
 constexpr Definition defined_as(const char* op, R (*function)(A...)) {
