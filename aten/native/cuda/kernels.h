@@ -55,6 +55,11 @@ Definitions channel_norm_definitions();
 Definitions optimizer_definitions();
 Definitions list_definitions();
 
+// Values and places of rows that lie behind each other, sorted along the last
+// dim; equal elements keep their order.
+std::tuple<TensorBase, TensorBase> sort_rows(const TensorBase& rows,
+                                             bool descending);
+
 template <class R, class... A>
 constexpr Definition defined_as(const char* op, R (*function)(A...)) {
   return {op, reinterpret_cast<void*>(function)};

@@ -23,6 +23,9 @@ FILES = {
     "device_faults.py": 9,
     "device_kernels.py": 14,
     "device_random.py": 8,
+    "device_rows.py": 30,
+    "device_optimizers.py": 20,
+    "device_sorting.py": 20,
 }
 
 
