@@ -56,9 +56,8 @@ void run_blocks(const BlockKernel& kernel,
       key.add(a.value >> 8);
     }
   }
-  FunctionHandle function = program(kernel.op, key, [&] {
-    return text_of(kernel, arguments, grid.threads);
-  });
+  FunctionHandle function = program(
+      kernel.op, key, [&] { return text_of(kernel, arguments, grid.threads); });
   launch(kernel.op, function, grid, call);
 }
 

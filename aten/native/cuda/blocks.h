@@ -19,7 +19,7 @@ struct BlockKernel {
 
 // A template argument: what elements are stored as, a name, or a number.
 struct TemplateArgument {
-  TemplateArgument(ScalarType t) : type(t) {}  // NOLINT
+  TemplateArgument(ScalarType t) : type(t) {}   // NOLINT
   TemplateArgument(const char* n) : name(n) {}  // NOLINT
   TemplateArgument(int v) : value(v) {}         // NOLINT
   std::optional<ScalarType> type{};

@@ -20,9 +20,21 @@ using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 constexpr const char* kName = "native_batch_norm";
 constexpr const char* kBackName = "native_batch_norm_backward";
 constexpr const char* kHeader = "channel_norms";
-constexpr RowKernel kMoments{kName, kHeader, "PlaneMoments", 1, 3, true, false,
+constexpr RowKernel kMoments{kName,
+                             kHeader,
+                             "PlaneMoments",
+                             1,
+                             3,
+                             true,
+                             false,
                              /*leaves_states=*/true};
-constexpr RowKernel kSlopes{kBackName, kHeader, "PlaneSums", 2, 2, true, false,
+constexpr RowKernel kSlopes{kBackName,
+                            kHeader,
+                            "PlaneSums",
+                            2,
+                            2,
+                            true,
+                            false,
                             /*leaves_states=*/true};
 constexpr int kLanes = 8;
 constexpr int64_t kLeastRows = 64;
@@ -55,11 +67,8 @@ struct Channels {
   // The same layout of a tensor of the same sizes.
   Tensor laid_out(const Tensor& t, ScalarType dtype) const {
     if (t.dtype() == dtype && t.is_contiguous(format)) return t;
-    Tensor copy = make_tensor_strided(kName,
-                                      t.sizes(),
-                                      format_strides(t.sizes(), format),
-                                      dtype,
-                                      t.device());
+    Tensor copy = make_tensor_strided(
+        kName, t.sizes(), format_strides(t.sizes(), format), dtype, t.device());
     copy_into(copy, t);
     return copy;
   }
@@ -121,10 +130,8 @@ Tensor states_of(const Channels& x,
             static_cast<unsigned>(call.splits),
             32 * kLanes};
   TemplateArgument arguments[] = {t, kLanes};
-  run_blocks({planes.op, kHeader, columns, "ChannelCall"},
-             arguments,
-             grid,
-             &call);
+  run_blocks(
+      {planes.op, kHeader, columns, "ChannelCall"}, arguments, grid, &call);
   call.outer = call.splits;
   call.splits = 1;
   return states;
@@ -169,8 +176,8 @@ Statistics of_batch(const Channels& x,
   Running means(running_mean, wide), variances(running_var, wide);
   ChannelCall call{};
   const void* data = x.data.const_raw_data();
-  Tensor states = states_of(
-      x, kMoments, "column_moments", data, nullptr, Tensor(), call);
+  Tensor states =
+      states_of(x, kMoments, "column_moments", data, nullptr, Tensor(), call);
   call.mean = memory_of(made.mean);
   call.rstd = memory_of(made.rstd);
   call.running_mean = memory_of(means.used);
@@ -244,12 +251,10 @@ Three batch_norm(const Tensor& input,
   Channels x(input);
   ScalarType wide = accumulated_in(input.dtype());
   Statistics s =
-      training ? of_batch(x,
-                          or_none(running_mean),
-                          or_none(running_var),
-                          momentum,
-                          eps)
-               : of_running(*running_mean, *running_var, wide, eps);
+      training
+          ? of_batch(
+                x, or_none(running_mean), or_none(running_var), momentum, eps)
+          : of_running(*running_mean, *running_var, wide, eps);
   Tensor out = normalised(
       x, input, s, contiguous_or_none(weight), contiguous_or_none(bias));
   if (training) return {out, s.mean, s.rstd};
@@ -266,8 +271,8 @@ Five batch_norm_functional(const Tensor& input,
                            double momentum,
                            double eps) {
   Tensor mean = ops::clone(running_mean), var = ops::clone(running_var);
-  auto [out, kept_mean, kept_rstd] = batch_norm(
-      input, weight, bias, mean, var, training, momentum, eps);
+  auto [out, kept_mean, kept_rstd] =
+      batch_norm(input, weight, bias, mean, var, training, momentum, eps);
   return {out, kept_mean, kept_rstd, mean, var};
 }
 
@@ -316,10 +321,9 @@ Three batch_norm_backward(const Tensor& grad_out,
   ScalarType t = input.dtype(), wide = accumulated_in(t);
   Tensor grad = x.laid_out(grad_out, t);
   Tensor weight = contiguous_or_none(given), none;
-  Statistics s =
-      training ? Statistics{in_dtype(*save_mean, wide),
-                            in_dtype(*save_rstd, wide)}
-               : of_running(*running_mean, *running_var, wide, eps);
+  Statistics s = training ? Statistics{in_dtype(*save_mean, wide),
+                                       in_dtype(*save_rstd, wide)}
+                          : of_running(*running_mean, *running_var, wide, eps);
   Slopes slopes;
   if (training || wanted[1] || wanted[2]) {
     slopes = slopes_of(x, grad, s, weight.defined() ? weight.dtype() : t);

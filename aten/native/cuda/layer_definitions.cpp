@@ -8,6 +8,7 @@
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/cat.h>
+#include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/cumsum.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/empty_like.h>
@@ -23,6 +24,7 @@
 #include <taeda/gen/ops/logical_and.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
+#include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/searchsorted.h>
 #include <taeda/gen/ops/sort.h>
 #include <taeda/gen/ops/stack.h>
@@ -178,6 +180,30 @@ void embedding_renorm(const Tensor& self,
   self.impl()->bump_version();
 }
 
+Tensor embedding_dense_backward(const Tensor& grad_output,
+                                const Tensor& indices,
+                                int64_t rows,
+                                int64_t padding_idx,
+                                bool scale_grad_by_freq) {
+  constexpr const char* kName = "embedding_dense_backward";
+  int64_t width = grad_output.sizes().back();
+  Tensor out =
+      make_tensor(kName, {rows, width}, grad_output.dtype(), indices.device());
+  fill_with(out, 0);
+  if (grad_output.numel() == 0) return out;
+  Tensor flat = ops::reshape(ops::contiguous(indices), {indices.numel()});
+  auto [sorted, order] = sort_rows(flat, /*descending=*/false);
+  DeviceCall(kName, "indexing", "embedding_segment(g, i);")
+      .number("padding_idx", padding_idx)
+      .number("scale_grad_by_freq", scale_grad_by_freq ? 1 : 0)
+      .tensor("indices", sorted)
+      .tensor("order", order)
+      .tensor("grad_output", grad_output)
+      .tensor("result", out)
+      .run(grad_output.numel());
+  return out;
+}
+
 // Places of pooling ----------------------------------------------------------
 
 // Elements of `source` at the places in their plane that `indices` names, in a
@@ -260,6 +286,7 @@ Definitions layer_definitions() {
       defined_as("randperm.generator", randperm_of),
       defined_as("multinomial", multinomial),
       defined_as("embedding_renorm_", embedding_renorm),
+      defined_as("embedding_dense_backward", embedding_dense_backward),
       defined_as("max_pool2d_with_indices_backward", max_pool_backward<2>),
       defined_as("max_pool3d_with_indices_backward", max_pool_backward<3>),
       defined_as("adaptive_max_pool2d_backward", adaptive_max_backward<2>),

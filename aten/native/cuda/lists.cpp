@@ -1,6 +1,6 @@
 // Norms of lists of tensors, and what GradScaler does, on the device.
-#include <taeda/aten/iter/copy.h>
 #include <taeda/aten/core/dtype_rule.h>
+#include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/cuda/rows.h>
 #include <taeda/aten/native/cuda/tables.h>
@@ -51,37 +51,36 @@ std::vector<Tensor> foreach_norm(TensorList self,
     ScalarType t = dense[from].dtype(), written = out[from].dtype();
     std::vector<TableRow> rows;
     for (; to < dense.size() && dense[to].dtype() == t; ++to) {
-      rows.push_back({dense[to].numel(),
-                      {const_cast<void*>(dense[to].const_raw_data())}});
+      rows.push_back(
+          {dense[to].numel(), {const_cast<void*>(dense[to].const_raw_data())}});
     }
     ScalarType wide = written == kDouble ? kDouble : accumulated_in(t);
-    for_tables(rows,
-               [&](const TensorTable& table, size_t first, unsigned chunks) {
-                 ListCall call{};
-                 call.table = table;
-                 call.order = order;
-                 Tensor parts = make_tensor(
-                     kName, {static_cast<int64_t>(chunks)}, wide, device);
-                 call.parts = parts.mutable_raw_data();
-                 for (int i = 0; i < table.tensors; ++i) {
-                   call.out[i] = out[from + first + static_cast<size_t>(i)]
-                                     .mutable_raw_data();
-                 }
-                 int kind = norm_kind(order);
-                 TemplateArgument sums[] = {t, wide, kind};
-                 if (chunks > 0) {
-                   run_blocks({kName, "lists", "norm_parts", "ListCall"},
-                              sums,
-                              Grid{chunks, 1, kThreads},
-                              &call);
-                 }
-                 TemplateArgument totals[] = {written, wide, kind};
-                 run_blocks(
-                     {kName, "lists", "norm_totals", "ListCall"},
+    for_tables(
+        rows, [&](const TensorTable& table, size_t first, unsigned chunks) {
+          ListCall call{};
+          call.table = table;
+          call.order = order;
+          Tensor parts =
+              make_tensor(kName, {static_cast<int64_t>(chunks)}, wide, device);
+          call.parts = parts.mutable_raw_data();
+          for (int i = 0; i < table.tensors; ++i) {
+            call.out[i] =
+                out[from + first + static_cast<size_t>(i)].mutable_raw_data();
+          }
+          int kind = norm_kind(order);
+          TemplateArgument sums[] = {t, wide, kind};
+          if (chunks > 0) {
+            run_blocks({kName, "lists", "norm_parts", "ListCall"},
+                       sums,
+                       Grid{chunks, 1, kThreads},
+                       &call);
+          }
+          TemplateArgument totals[] = {written, wide, kind};
+          run_blocks({kName, "lists", "norm_totals", "ListCall"},
                      totals,
                      Grid{static_cast<unsigned>(table.tensors), 1, kThreads},
                      &call);
-               });
+        });
     from = to;
   }
   return out;
@@ -116,8 +115,8 @@ void unscale(TensorList self,
         copies.emplace_back(self[to], grad);
       }
       self[to].impl()->bump_version();
-      rows.push_back({grad.numel(),
-                      {const_cast<void*>(grad.const_raw_data())}});
+      rows.push_back(
+          {grad.numel(), {const_cast<void*>(grad.const_raw_data())}});
     }
     for_tables(rows, [&](const TensorTable& table, size_t, unsigned chunks) {
       if (chunks == 0) return;

@@ -8,8 +8,13 @@ namespace taeda {
 
 // Which norm: sums of squares, of magnitudes, of powers, the largest magnitude,
 // or how many are not 0.
-enum NormKind { kSquares = 0, kMagnitudes = 1, kPowers = 2, kLargest = 3,
-                kNonzero = 4 };
+enum NormKind {
+  kSquares = 0,
+  kMagnitudes = 1,
+  kPowers = 2,
+  kLargest = 3,
+  kNonzero = 4
+};
 
 template <class T, int kKind>
 struct NormFold {
@@ -52,9 +57,7 @@ __device__ inline void norm_parts(const ListCall& call) {
               });
   mine = meet_states<256>(
       mine,
-      [](Folded a, Folded b) {
-        return Folded{{Fold::both(a.at[0], b.at[0])}};
-      },
+      [](Folded a, Folded b) { return Folded{{Fold::both(a.at[0], b.at[0])}}; },
       memory);
   if (threadIdx.x == 0) {
     static_cast<T*>(call.parts)[blockIdx.x] = mine.at[0];
@@ -78,9 +81,7 @@ __device__ inline void norm_totals(const ListCall& call) {
   }
   mine = meet_states<256>(
       mine,
-      [](Folded a, Folded b) {
-        return Folded{{Fold::both(a.at[0], b.at[0])}};
-      },
+      [](Folded a, Folded b) { return Folded{{Fold::both(a.at[0], b.at[0])}}; },
       memory);
   if (threadIdx.x != 0) return;
   *static_cast<O*>(call.out[tensor]) =

@@ -1,7 +1,7 @@
 // Fused optimizers on the device.
+#include <taeda/aten/core/dtype_rule.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/derived.h>
-#include <taeda/aten/core/dtype_rule.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/cuda/tables.h>
 
@@ -121,8 +121,8 @@ void run(Step& step,
     ++list;
   }
   if (step.rate.defined() && step.rate.is_cpu()) {
-    call.lr = Scalar::load(step.rate.dtype(), step.rate.const_raw_data())
-                  .to_double();
+    call.lr =
+        Scalar::load(step.rate.dtype(), step.rate.const_raw_data()).to_double();
     step.rate = Tensor();
   }
   auto memory = [](const Tensor& t) -> const float* {
@@ -137,27 +137,25 @@ void run(Step& step,
   TemplateArgument arguments[] = {
       step.rule, t, step.rate.defined() ? step.rate.dtype() : kFloat};
   std::vector<Tensor> kept;
-  for_tables(lists.rows,
-             [&](const TensorTable& table, size_t first, unsigned chunks) {
-               call.table = table;
-               for (int i = 0; i < table.tensors && !counts.empty(); ++i) {
-                 Tensor count = counts[first + static_cast<size_t>(i)];
-                 if (count.is_cuda() && count.dtype() != kFloat) {
-                   Tensor made =
-                       make_tensor(step.op, count.sizes(), kFloat, device);
-                   copy_into(made, count);
-                   kept.push_back(made);
-                   count = made;
-                 }
-                 set_count(call, i, count);
-               }
-               if (chunks == 0) return;
-               run_blocks({step.op, "optimizers", "optimizer_step",
-                           "OptimizerCall"},
-                          arguments,
-                          Grid{chunks, 1, kThreads},
-                          &call);
-             });
+  for_tables(
+      lists.rows, [&](const TensorTable& table, size_t first, unsigned chunks) {
+        call.table = table;
+        for (int i = 0; i < table.tensors && !counts.empty(); ++i) {
+          Tensor count = counts[first + static_cast<size_t>(i)];
+          if (count.is_cuda() && count.dtype() != kFloat) {
+            Tensor made = make_tensor(step.op, count.sizes(), kFloat, device);
+            copy_into(made, count);
+            kept.push_back(made);
+            count = made;
+          }
+          set_count(call, i, count);
+        }
+        if (chunks == 0) return;
+        run_blocks({step.op, "optimizers", "optimizer_step", "OptimizerCall"},
+                   arguments,
+                   Grid{chunks, 1, kThreads},
+                   &call);
+      });
   lists.write_back();
 }
 

@@ -44,8 +44,8 @@ struct AdamRule {
     const T shrink =
         c.decoupled ? T(1) - k.lr * static_cast<T>(c.weight_decay) : T(1);
     const T m = e.at(2) + (d - e.at(2)) * static_cast<T>(1 - c.beta1);
-    const T v = e.at(3) * static_cast<T>(c.beta2) +
-                static_cast<T>(1 - c.beta2) * d * d;
+    const T v =
+        e.at(3) * static_cast<T>(c.beta2) + static_cast<T>(1 - c.beta2) * d * d;
     T most = v;
     if (e.has(4)) {
       most = e.at(4) > v ? e.at(4) : v;
@@ -152,23 +152,23 @@ __device__ inline void optimizer_step(const OptimizerCall& call) {
   // A buffer that has no value yet is not read.
   const unsigned read = call.first ? 0x3u : 0x1fu;
   const unsigned written = scaled ? 0x1fu : 0x1du;
-  sweep<kTableLists, S>(
-      lists,
-      chunk.count,
-      call.table.aligned != 0,
-      read,
-      written,
-      [&](auto& packs, int k) {
-        StepElement<T, S, decltype(packs)> e{packs, lists, k};
-        T grad = e.at(1);
-        if (scaled) {
-          grad /= scale;
-          e.set(1, grad);
-          grad = e.at(1);
-        }
-        if (call.maximize) grad = -grad;
-        Rule::template apply<T>(call, numbers, grad + e.at(0) * decay, e);
-      });
+  sweep<kTableLists, S>(lists,
+                        chunk.count,
+                        call.table.aligned != 0,
+                        read,
+                        written,
+                        [&](auto& packs, int k) {
+                          StepElement<T, S, decltype(packs)> e{packs, lists, k};
+                          T grad = e.at(1);
+                          if (scaled) {
+                            grad /= scale;
+                            e.set(1, grad);
+                            grad = e.at(1);
+                          }
+                          if (call.maximize) grad = -grad;
+                          Rule::template apply<T>(
+                              call, numbers, grad + e.at(0) * decay, e);
+                        });
 }
 
 }  // namespace taeda

@@ -112,11 +112,8 @@ __device__ inline int item_of(int held) {
 // ranks: how many of its warp's items with the same digit stand before each;
 // counters: how many a warp has of each digit.
 template <class K>
-__device__ inline void rank_items(SortShared& shared,
-                                  const K* keys,
-                                  int shift,
-                                  int count,
-                                  int* ranks) {
+__device__ inline void rank_items(
+    SortShared& shared, const K* keys, int shift, int count, int* ranks) {
   const int id = static_cast<int>(threadIdx.x), warp = id / 32;
   unsigned* own = shared.counters[warp];
   for (int d = id % 32; d < kSortDigits; d += 32) own[d] = 0;
@@ -296,10 +293,9 @@ __device__ inline void sort_move(const SortCall& call) {
         static_cast<unsigned>(items.keys[h] >> call.shift) & 0xffu;
     const Long to = items.row + shared.counters[warp][digit] +
                     static_cast<unsigned>(ranks[h]);
-    const unsigned place =
-        call.places == nullptr
-            ? static_cast<unsigned>(items.begin + i)
-            : call.places[items.row + items.begin + i];
+    const unsigned place = call.places == nullptr
+                               ? static_cast<unsigned>(items.begin + i)
+                               : call.places[items.row + items.begin + i];
     if (call.last) {
       static_cast<S*>(call.values)[to] =
           static_cast<const S*>(call.in)[items.row + place];

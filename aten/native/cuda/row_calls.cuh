@@ -14,14 +14,14 @@ struct RowCall {
   long long width;  // elements of a row that have one factor; 1: each its own
   const void* in[2];
   void* out;
-  const void* factors;    // of columns, or null
-  const void* summands;   // likewise
-  void* first;            // numbers of each row, which the operator names
+  const void* factors;   // of columns, or null
+  const void* summands;  // likewise
+  void* first;           // numbers of each row, which the operator names
   void* second;
-  void* parts;            // states of the shares
-  const void* targets;    // of cross entropy
-  const void* scale;      // one number of the device, or null
-  const void* divisor;    // likewise
+  void* parts;          // states of the shares
+  const void* targets;  // of cross entropy
+  const void* scale;    // one number of the device, or null
+  const void* divisor;  // likewise
   long long ignored;
   double eps;
   int flag;

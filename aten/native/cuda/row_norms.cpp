@@ -19,11 +19,9 @@ namespace {
 using Two = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-constexpr RowKernel kLayer{
-    "native_layer_norm", "row_norms", "LayerNorm", 1, 3};
+constexpr RowKernel kLayer{"native_layer_norm", "row_norms", "LayerNorm", 1, 3};
 constexpr RowKernel kRms{"_fused_rms_norm", "row_norms", "RmsNorm", 1, 3};
-constexpr RowKernel kGroup{
-    "native_group_norm", "row_norms", "GroupNorm", 1, 3};
+constexpr RowKernel kGroup{"native_group_norm", "row_norms", "GroupNorm", 1, 3};
 constexpr RowKernel kLayerBack{
     "native_layer_norm_backward", "row_norms", "LayerNormBack", 2, 2};
 constexpr RowKernel kRmsBack{
@@ -259,8 +257,8 @@ Two rms_norm_backward(const Tensor& grad,
                       const OptionalTensor& weight,
                       ArrayRef<bool> wanted) {
   Kept kept(grad, input, Tensor(), rstd);
-  auto [gi, gw, gb] = row_gradients(
-      kRmsBack, kept, shape, or_none(weight), Tensor(), wanted);
+  auto [gi, gw, gb] =
+      row_gradients(kRmsBack, kept, shape, or_none(weight), Tensor(), wanted);
   return {gi, gw};
 }
 
@@ -306,17 +304,14 @@ Two channel_gradients(const Kept& kept,
   sums = ops::sum(sums, IntArrayRef(shares), false);
   sums = ops::reshape(sums, {n, group, channels / group, 2});
   Tensor grads = ops::select(sums, 3, 0);
-  Tensor gb = ops::reshape(ops::sum(grads, IntArrayRef(batch), false),
-                           {channels});
+  Tensor gb =
+      ops::reshape(ops::sum(grads, IntArrayRef(batch), false), {channels});
   if (!of_factors) return {Tensor(), gb};
-  auto beside = [&](const Tensor& s) {
-    return ops::reshape(s, {n, group, 1});
-  };
-  Tensor centred = ops::sub(ops::select(sums, 3, 1),
-                            ops::mul(grads, beside(kept.mean)));
-  Tensor gw = ops::sum(ops::mul(centred, beside(kept.rstd)),
-                       IntArrayRef(batch),
-                       false);
+  auto beside = [&](const Tensor& s) { return ops::reshape(s, {n, group, 1}); };
+  Tensor centred =
+      ops::sub(ops::select(sums, 3, 1), ops::mul(grads, beside(kept.mean)));
+  Tensor gw =
+      ops::sum(ops::mul(centred, beside(kept.rstd)), IntArrayRef(batch), false);
   return {ops::reshape(gw, {channels}), gb};
 }
 

@@ -70,9 +70,8 @@ struct NormRow {
     T mean = T(0);
     if constexpr (kCentred) {
       T sum = T(0);
-      shape.each([&](int h, int k, int) {
-        sum += converted<T>(packs[0][h].at[k]);
-      });
+      shape.each(
+          [&](int h, int k, int) { sum += converted<T>(packs[0][h].at[k]); });
       // As means of no elements, whose third numbers are added.
       mean = meet({{T(0), T(0), sum}}).at[2] / static_cast<T>(shape.count);
     }
@@ -239,8 +238,7 @@ __device__ inline void column_sums(const ColumnCall& call) {
   __syncthreads();
   T* parts = static_cast<T*>(call.parts) + blockIdx.y * call.count * 2;
   const Long first = static_cast<Long>(blockIdx.x) * 32 * kPack;
-  for (int c = id; c < 32 * kPack && first + c < call.count;
-       c += kLanes * 32) {
+  for (int c = id; c < 32 * kPack && first + c < call.count; c += kLanes * 32) {
     for (int i = 0; i < 2; ++i) {
       T sum = memory[i][0][c];
       for (int l = 1; l < kLanes; ++l) sum += memory[i][l][c];

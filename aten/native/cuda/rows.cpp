@@ -86,8 +86,7 @@ TensorBase run_rows(const RowKernel& kernel,
                    " elements, got ",
                    call.count);
     call.share = (packs - 1) * pack;
-    call.splits =
-        static_cast<int>((call.count + call.share - 1) / call.share);
+    call.splits = static_cast<int>((call.count + call.share - 1) / call.share);
   }
   call.fault = fault_of(current_device());
   call.op = kernel.op;

@@ -17,9 +17,9 @@ struct RowKernel {
   const char* header;
   const char* policy;
   int inputs;
-  int state;           // numbers of a state
-  bool folds = true;   // whether a share must know the others
-  bool writes = true;  // a result of the rows' shape
+  int state;                   // numbers of a state
+  bool folds = true;           // whether a share must know the others
+  bool writes = true;          // a result of the rows' shape
   bool leaves_states = false;  // of the shares, which are the result
 };
 

@@ -41,8 +41,8 @@ Tensor run(const SoftmaxKernel& kernel,
            const Tensor& first,
            const Tensor& second,
            int64_t dim) {
-  Tensor out = make_tensor(
-      kernel.rows.op, first.sizes(), first.dtype(), first.device());
+  Tensor out =
+      make_tensor(kernel.rows.op, first.sizes(), first.dtype(), first.device());
   if (out.numel() == 0) return out;
   Rows rows(first.sizes(), dim);
   RowCall call{};

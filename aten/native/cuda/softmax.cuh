@@ -155,8 +155,8 @@ __device__ inline void softmax_columns(const RowCall& call) {
   const int id = static_cast<int>(threadIdx.x);
   const Long column = static_cast<Long>(blockIdx.x) * 32 + id % 32;
   const bool there = column < call.rows;
-  const Long at = column / call.width * call.width * call.count +
-                  column % call.width;
+  const Long at =
+      column / call.width * call.width * call.count + column % call.width;
   const S* in = row_at<S>(call.in[0], at);
   Folded mine = Sum::none();
   for (Long i = id / 32; there && i < call.count; i += kLanes) {
@@ -186,8 +186,8 @@ __device__ inline void softmax_back_columns(const RowCall& call) {
   const int id = static_cast<int>(threadIdx.x);
   const Long column = static_cast<Long>(blockIdx.x) * 32 + id % 32;
   const bool there = column < call.rows;
-  const Long at = column / call.width * call.width * call.count +
-                  column % call.width;
+  const Long at =
+      column / call.width * call.width * call.count + column % call.width;
   const S *grad = row_at<S>(call.in[0], at), *y = row_at<S>(call.in[1], at);
   T mine = T(0);
   for (Long i = id / 32; there && i < call.count; i += kLanes) {

@@ -1,5 +1,5 @@
-// Loops over the tensors of a table. A block has a chunk of one tensor, which it
-// finds by halving; small tensors cost a block each, large ones many.
+// Loops over the tensors of a table. A block has a chunk of one tensor, which
+// it finds by halving; small tensors cost a block each, large ones many.
 #pragma once
 
 #include <taeda/aten/native/cuda/rows.cuh>

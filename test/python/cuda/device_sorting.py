@@ -69,10 +69,34 @@ def test_what_stands_on_sorts() -> None:
         got, want = (taeda.topk(t, 9, largest=largest) for t in (x.cuda(), x))
         assert taeda.equal(got.values.cpu(), want.values)
         assert taeda.equal(x.gather(1, got.indices.cpu()), want.values)
-    assert taeda.equal(
-        taeda.argsort(x.cuda(), 1, stable=True).cpu(), x.argsort(1, stable=True)
-    )
+    order = taeda.argsort(x.cuda(), dim=1, stable=True)
+    assert taeda.equal(order.cpu(), taeda.argsort(x, dim=1, stable=True))
     assert taeda.equal(taeda.median(x.cuda(), 1).values.cpu(), x.median(1).values)
     got = taeda.unique(x.cuda(), return_inverse=True, return_counts=True)
     want = taeda.unique(x, return_inverse=True, return_counts=True)
     assert all(taeda.equal(a.cpu(), b) for a, b in zip(got, want, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float16], ids=str)
+def test_gradients_of_tables(dtype: taeda.dtype) -> None:
+    weight = taeda.linspace(-1, 1, 60).view(10, 6).to(dtype)
+    # A row is named by more places than a warp has threads; others by none.
+    places = (taeda.arange(90) ** 2 % 7).view(2, 45)
+    for scaled in (False, True):
+
+        def gradient(t: Tensor, at: Tensor, scaled: bool = scaled) -> Tensor:
+            t = t.detach().requires_grad_()
+            out = taeda.nn.functional.embedding(
+                at, t, padding_idx=2, scale_grad_by_freq=scaled
+            )
+            slope = taeda.linspace(-1, 1, out.numel(), dtype=taeda.float64)
+            out.backward(slope.view(out.shape).to(t.device, t.dtype))
+            return t.grad
+
+        want = gradient(weight.double(), places)
+        for at in (places, places.int()):
+            got = gradient(weight.cuda(), at.cuda()).cpu()
+            bound = 1e-5 if dtype is taeda.float32 else 1e-2
+            assert taeda.allclose(got.double(), want, rtol=bound, atol=bound)
+    none = gradient(weight.cuda(), places[:0].cuda())
+    assert none.dtype is dtype and not none.any()
