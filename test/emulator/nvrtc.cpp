@@ -95,7 +95,8 @@ void precompile() {
 
 // Only kernels whose threads wait for each other need a fiber for each.
 bool waits(const std::string& text) {
-  for (const char* word : {"loops.cuh", "reduce.cuh", "__syncthreads", "__launch_bounds__"}) {
+  for (const char* word :
+       {"loops.cuh", "reduce.cuh", "__syncthreads", "__launch_bounds__"}) {
     if (text.find(word) != text.npos) return true;
   }
   return false;

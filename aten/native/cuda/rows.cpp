@@ -25,7 +25,8 @@ struct Split {
 };
 
 // Few packs for each thread while threads are cheap: what reads in one block
-// overlaps with what computes in another.
+// overlaps with what computes in another. 512 threads have 128 registers each;
+// with 1,024, of half as many, the longest rows of 16 bits spill some.
 Split split_of(int64_t packs, int inputs) {
   Split s;
   int most = kMostHeld / inputs;
@@ -33,11 +34,13 @@ Split split_of(int64_t packs, int inputs) {
   while (s.lanes * s.held < packs) {
     if (s.held < std::min(most, 4)) {
       s.held *= 2;
-    } else if (s.lanes < kMostThreads) {
+    } else if (s.lanes < kMostThreads / 2) {
       s.lanes = s.lanes < 128 ? 128 : s.lanes * 2;
       s.held = s.lanes * s.held / 2 >= packs ? s.held / 2 : s.held;
-    } else {
+    } else if (s.held < most) {
       s.held *= 2;
+    } else {
+      s.lanes = kMostThreads;
     }
   }
   return s;
