@@ -26,7 +26,7 @@ def test_on_emulated_devices(name: str, tmp_path: Path) -> None:
         kernel = re.search(r"  ((?:rows_kernel|optimizer_step)<\w+|\w+)", body)
         if "__launch_bounds__" in text and kernel:
             texts.setdefault(kernel[1], text)
-    assert len(texts) >= 5
+    assert len(texts) >= 4
     for i, (called, text) in enumerate(texts.items()):
         architecture = ARCHITECTURES[i % len(ARCHITECTURES)]
         assert compile_source(f"{called}.cu", text, architecture) == ""
