@@ -95,7 +95,8 @@ void precompile() {
 
 // Only kernels whose threads wait for each other need a fiber for each.
 bool waits(const std::string& text) {
-  for (const char* word : {"loops.cuh", "reduce.cuh", "__syncthreads"}) {
+  for (const char* word :
+       {"loops.cuh", "reduce.cuh", "__syncthreads", "__launch_bounds__"}) {
     if (text.find(word) != text.npos) return true;
   }
   return false;
@@ -118,7 +119,7 @@ std::string host_text(const std::string& text) {
       << text << "\n"
       << "extern \"C\" const char emulated_text[] = \"" << name_of(text)
       << "\";\n";
-  const std::regex kernel("extern \"C\" __global__ void (\\w+)\\(");
+  const std::regex kernel("__global__ void (\\w+)\\(");
   const char* launch = waits(text) ? "launch_values" : "launch_plain";
   for (std::sregex_iterator at(text.begin(), text.end(), kernel), end;
        at != end;

@@ -60,7 +60,10 @@ Device gather_on_device(const OperatorEntry& op, std::span<IValue> values) {
     // Lists of optional tensors are indices, which may lie on the CPU.
     bool moves = op.info->values[i].has(ArgInfo::kOptionalElement);
     bool written = op.info->values[i].has(ArgInfo::kWritten);
+    bool in_list = op.info->values[i].has(ArgInfo::kList) && !moves;
     each_tensor(values[i], [&](TensorBase& t) {
+      // Numbers in lists, such as counts of steps, stay where they are.
+      if (in_list && t.device().is_cpu() && t.dim() == 0) return;
       if (t.device() == *found) {
         // Kernels read memory as it is.
         if (!written && (t.is_conj() || t.is_neg())) t = contiguous(t);
@@ -112,6 +115,7 @@ std::vector<TensorBase> planned(const OperatorEntry& op,
   op.from_stack(op, meta, stack);
   std::vector<TensorBase> results;
   for (IValue& v : stack) {
+    // A list is made by the definition alone.
     if (!v.is<TensorBase>()) return {};
     results.push_back(v.get<TensorBase>());
   }
@@ -215,8 +219,12 @@ bool run_kernel(const OperatorEntry& op, Stack& stack) {
   size_t base = stack.size() - op.info->arguments;
   std::span<IValue> values = arguments_on(op, stack);
   Device device = gather_on_device(op, values);
-  std::vector<TensorBase> results;
-  for (const TensorBase& plan : planned(op, meta, values)) {
+  std::vector<TensorBase> results, plans = planned(op, meta, values);
+  TAEDA_CHECK_AS(NotImplemented,
+                 !plans.empty(),
+                 op.qualified_name(),
+                 ": lists of results are not there on CUDA");
+  for (const TensorBase& plan : plans) {
     bool given = results.size() < op.written_count;
     results.push_back(given ? resized(op, values, results.size(), plan)
                             : allocated(op, plan, device));
@@ -370,7 +378,12 @@ void register_fallback() {
                            spectrum_definitions(),
                            recurrent_definitions(),
                            resize_definitions(),
-                           scaling_definitions()}) {
+                           softmax_definitions(),
+                           row_norm_definitions(),
+                           cross_entropy_definitions(),
+                           channel_norm_definitions(),
+                           optimizer_definitions(),
+                           list_definitions()}) {
     for (const Definition& d : list) {
       std::string_view name = d.op, overload;
       if (size_t dot = name.find('.'); dot != name.npos) {

@@ -138,8 +138,9 @@ __device__ inline void change(S* at, F f) {
 __device__ inline void end_thread() { asm volatile("exit;"); }
 #endif
 // Note [Faults of kernels]: `index` is as it was given.
-__device__ inline void report_index(Long index, Long size) {
-  const Caller& caller = *current_caller();
+__device__ inline void report_fault(const Caller& caller,
+                                    Long index,
+                                    Long size) {
   Fault& fault = *caller.fault;
   if (atomicCAS(&fault.taken, 0u, 1u) == 0u) {
     fault.op = caller.op;
@@ -148,6 +149,9 @@ __device__ inline void report_index(Long index, Long size) {
     __threadfence_system();
     *static_cast<volatile unsigned*>(&fault.written) = 1u;
   }
+}
+__device__ inline void report_index(Long index, Long size) {
+  report_fault(*current_caller(), index, size);
   end_thread();
 }
 __device__ inline void require_inside(Long at, Long size) {

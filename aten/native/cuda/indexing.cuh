@@ -210,24 +210,28 @@ __device__ inline void polar_at(const G& g, Long i) {
       i, complex<V>(size * math::cos_any(angle), size * math::sin_any(angle)));
 }
 
-// A thread for each row of the table sums the gradients of its places.
+// Gradients of a table's rows, given the places that name them in the order of
+// the rows: a thread for each column of a row adds those of its places, in the
+// order in which they stand, so that the same bits come out each time.
 template <class G>
-__device__ inline void embedding_row(const G& g, Long i) {
+__device__ inline void embedding_segment(const G& g, Long i) {
   using V = typename decltype(g.result)::Value;
-  const Long width = g.result.size(-1), row = i / width, column = i % width;
+  const Long width = g.result.size(1), column = i % width;
+  const Long first = i / width, count = g.indices.numel();
+  const Long row = g.indices.flat(first);
+  if (first > 0 && g.indices.flat(first - 1) == row) return;
+  if (row == g.padding_idx.integer()) return;
+  require_inside(row, g.result.size(0));
   V sum = V(0);
-  Long times = 0;
-  if (row != g.padding_idx.integer()) {
-    for (Long k = 0; k < g.indices.numel(); ++k) {
-      if (g.indices.flat(k) != row) continue;
-      sum = static_cast<V>(sum + g.grad_output.flat(k * width + column));
-      ++times;
-    }
+  Long k = first;
+  for (; k < count && g.indices.flat(k) == row; ++k) {
+    const Long from = g.order.flat(k) * width + column;
+    sum = static_cast<V>(sum + g.grad_output.flat(from));
   }
-  if (g.scale_grad_by_freq.truth() && times > 1) {
-    sum = static_cast<V>(sum / static_cast<V>(times));
+  if (g.scale_grad_by_freq.truth()) {
+    sum = static_cast<V>(sum / static_cast<V>(k - first));
   }
-  g.result.write(i, sum);
+  g.result.write(row * width + column, sum);
 }
 
 }  // namespace taeda

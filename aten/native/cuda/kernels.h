@@ -52,7 +52,17 @@ Definitions factor_definitions();
 Definitions spectrum_definitions();
 Definitions recurrent_definitions();
 Definitions resize_definitions();
-Definitions scaling_definitions();
+Definitions softmax_definitions();
+Definitions row_norm_definitions();
+Definitions cross_entropy_definitions();
+Definitions channel_norm_definitions();
+Definitions optimizer_definitions();
+Definitions list_definitions();
+
+// Values and places of rows that lie behind each other, sorted along the last
+// dim; equal elements keep their order.
+std::tuple<TensorBase, TensorBase> sort_rows(const TensorBase& rows,
+                                             bool descending);
 
 template <class R, class... A>
 constexpr Definition defined_as(const char* op, R (*function)(A...)) {

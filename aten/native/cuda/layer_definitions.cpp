@@ -8,7 +8,7 @@
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/cat.h>
-#include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/cumsum.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/empty_like.h>
@@ -25,16 +25,13 @@
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/reshape.h>
-#include <taeda/gen/ops/rsqrt.h>
 #include <taeda/gen/ops/searchsorted.h>
 #include <taeda/gen/ops/sort.h>
 #include <taeda/gen/ops/stack.h>
-#include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/topk.h>
 #include <taeda/gen/ops/uniform_.h>
 #include <taeda/gen/ops/unsqueeze.h>
-#include <taeda/gen/ops/var_mean.h>
 #include <taeda/gen/ops/where.h>
 
 #include <algorithm>
@@ -44,8 +41,6 @@ namespace taeda::cuda {
 TAEDA_INTERNAL_NAMES
 
 namespace {
-
-using Three = std::tuple<Tensor, Tensor, Tensor>;
 
 Tensor as_dtype(const Tensor& t, ScalarType dtype) {
   if (t.dtype() == dtype) return t;
@@ -185,111 +180,28 @@ void embedding_renorm(const Tensor& self,
   self.impl()->bump_version();
 }
 
-// Normalisation --------------------------------------------------------------
-
-bool is_small(ScalarType t) { return t == kHalf || t == kBFloat16; }
-
-// The values of `t`, if it is there, along axis 1 of `rank`.
-Tensor along_channels(const Tensor& t, int64_t rank, ScalarType dtype) {
-  DimVector shape(static_cast<size_t>(rank), 1);
-  shape[1] = t.numel();
-  return ops::reshape(as_dtype(t, dtype), shape);
-}
-
-Tensor scaled(Tensor x,
-              const OptionalTensor& weight,
-              const OptionalTensor& bias,
-              ScalarType dtype) {
-  int64_t rank = x.dim();
-  if (weight && weight->defined()) {
-    x = ops::mul(x, along_channels(*weight, rank, dtype));
-  }
-  if (bias && bias->defined()) {
-    x = ops::add(x, along_channels(*bias, rank, dtype));
-  }
-  return x;
-}
-
-// running := (1 - momentum) running + momentum new
-void move_towards(const OptionalTensor& running,
-                  const Tensor& value,
-                  double momentum) {
-  if (!running || !running->defined()) return;
-  Tensor old = as_dtype(*running, value.dtype());
-  Tensor moved = ops::add(ops::mul(old, Scalar(1 - momentum)),
-                          ops::mul(value, Scalar(momentum)));
-  copy_into(*running, moved);
-}
-
-Three native_batch_norm(const Tensor& input,
-                        const OptionalTensor& weight,
-                        const OptionalTensor& bias,
-                        const OptionalTensor& running_mean,
-                        const OptionalTensor& running_var,
-                        bool training,
-                        double momentum,
-                        double eps) {
-  ScalarType dtype = is_small(input.dtype()) ? kFloat : input.dtype();
-  Tensor x = as_dtype(input, dtype);
-  int64_t rank = x.dim();
-  Tensor mean, variance, kept_mean, kept_rstd;
-  if (training) {
-    DimVector dims{0};
-    for (int64_t d = 2; d < rank; ++d) dims.push_back(d);
-    std::tie(variance, mean) =
-        ops::var_mean(x, IntArrayRef(dims), /*unbiased=*/false);
-    auto count =
-        static_cast<double>(x.numel() / std::max<int64_t>(mean.numel(), 1));
-    move_towards(running_mean, mean, momentum);
-    Tensor unbiased = ops::mul(variance, Scalar(count / (count - 1)));
-    move_towards(running_var, unbiased, momentum);
-    kept_mean = mean;
-  } else {
-    mean = as_dtype(*running_mean, dtype);
-    variance = as_dtype(*running_var, dtype);
-    kept_mean = make_tensor("batch_norm", {0}, dtype, x.device());
-  }
-  Tensor rstd = ops::rsqrt(ops::add(variance, Scalar(eps)));
-  kept_rstd = training ? rstd : kept_mean;
-  x = ops::sub(x, along_channels(mean, rank, dtype));
-  x = ops::mul(x, along_channels(rstd, rank, dtype));
-  return {scaled(x, weight, bias, dtype), kept_mean, kept_rstd};
-}
-
-using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
-// The running statistics stay; what they become is given back.
-Five batch_norm_functional(const Tensor& input,
-                           const OptionalTensor& weight,
-                           const OptionalTensor& bias,
-                           const Tensor& running_mean,
-                           const Tensor& running_var,
-                           bool training,
-                           double momentum,
-                           double eps) {
-  Tensor mean = ops::clone(running_mean), variance = ops::clone(running_var);
-  auto [out, kept_mean, kept_rstd] = native_batch_norm(
-      input, weight, bias, mean, variance, training, momentum, eps);
-  return {out, kept_mean, kept_rstd, mean, variance};
-}
-
-Three native_group_norm(const Tensor& input,
-                        const OptionalTensor& weight,
-                        const OptionalTensor& bias,
-                        int64_t n,
-                        int64_t,
-                        int64_t,
-                        int64_t group,
-                        double eps) {
-  ScalarType dtype = is_small(input.dtype()) ? kFloat : input.dtype();
-  int64_t width = input.numel() / std::max<int64_t>(n * group, 1);
-  Tensor x = ops::reshape(as_dtype(input, dtype), {n, group, width});
-  DimVector last{2};
-  auto [variance, mean] =
-      ops::var_mean(x, IntArrayRef(last), /*unbiased=*/false);
-  Tensor rstd = ops::rsqrt(ops::add(variance, Scalar(eps)));
-  x = ops::mul(ops::sub(x, ops::unsqueeze(mean, 2)), ops::unsqueeze(rstd, 2));
-  x = ops::reshape(x, input.sizes());
-  return {scaled(x, weight, bias, dtype), mean, rstd};
+Tensor embedding_dense_backward(const Tensor& grad_output,
+                                const Tensor& indices,
+                                int64_t rows,
+                                int64_t padding_idx,
+                                bool scale_grad_by_freq) {
+  constexpr const char* kName = "embedding_dense_backward";
+  int64_t width = grad_output.sizes().back();
+  Tensor out =
+      make_tensor(kName, {rows, width}, grad_output.dtype(), indices.device());
+  fill_with(out, 0);
+  if (grad_output.numel() == 0) return out;
+  Tensor flat = ops::reshape(ops::contiguous(indices), {indices.numel()});
+  auto [sorted, order] = sort_rows(flat, /*descending=*/false);
+  DeviceCall(kName, "indexing", "embedding_segment(g, i);")
+      .number("padding_idx", padding_idx)
+      .number("scale_grad_by_freq", scale_grad_by_freq ? 1 : 0)
+      .tensor("indices", sorted)
+      .tensor("order", order)
+      .tensor("grad_output", grad_output)
+      .tensor("result", out)
+      .run(grad_output.numel());
+  return out;
 }
 
 // Places of pooling ----------------------------------------------------------
@@ -374,9 +286,7 @@ Definitions layer_definitions() {
       defined_as("randperm.generator", randperm_of),
       defined_as("multinomial", multinomial),
       defined_as("embedding_renorm_", embedding_renorm),
-      defined_as("native_batch_norm", native_batch_norm),
-      defined_as("_native_batch_norm_legit_functional", batch_norm_functional),
-      defined_as("native_group_norm", native_group_norm),
+      defined_as("embedding_dense_backward", embedding_dense_backward),
       defined_as("max_pool2d_with_indices_backward", max_pool_backward<2>),
       defined_as("max_pool3d_with_indices_backward", max_pool_backward<3>),
       defined_as("adaptive_max_pool2d_backward", adaptive_max_backward<2>),

@@ -1,8 +1,9 @@
-// Gradients of sampled images, and histograms.
+// Gradients of sampled images, histograms, vectors of random shares.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/counting.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/gen/ops/_standard_gamma.h>
 #include <taeda/gen/ops/amax.h>
 #include <taeda/gen/ops/amin.h>
 #include <taeda/gen/ops/item.h>
@@ -85,6 +86,18 @@ Tensor histc(const Tensor& self,
   return as_dtype(counts, self.dtype());
 }
 
+Tensor sample_dirichlet(const Tensor& self,
+                        const std::optional<Generator>& generator) {
+  Tensor drawn = ops::_standard_gamma(as_dtype(self, kDouble), generator);
+  Tensor out = make_tensor(
+      "_sample_dirichlet", self.sizes(), self.dtype(), self.device());
+  DeviceCall("_sample_dirichlet", "distributions", "dirichlet_row(g, i);")
+      .tensor("drawn", drawn)
+      .tensor("result", out)
+      .run(out.numel() == 0 ? 0 : out.numel() / out.size(-1));
+  return out;
+}
+
 }  // namespace
 
 Definitions sampling_definitions() {
@@ -92,6 +105,7 @@ Definitions sampling_definitions() {
       defined_as("grid_sampler_2d_backward", grid_sampler_backward<2>),
       defined_as("grid_sampler_3d_backward", grid_sampler_backward<3>),
       defined_as("histc", histc),
+      defined_as("_sample_dirichlet", sample_dirichlet),
   };
   return all;
 }

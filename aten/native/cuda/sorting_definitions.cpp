@@ -20,6 +20,7 @@
 #include <taeda/gen/ops/squeeze.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
+#include <taeda/gen/ops/transpose.h>
 #include <taeda/gen/ops/unsqueeze.h>
 
 #include <algorithm>
@@ -36,10 +37,9 @@ int64_t wrapped(int64_t dim, const Tensor& t) {
   return dim < 0 ? dim + std::max<int64_t>(t.dim(), 1) : dim;
 }
 
-Pair sort_stable(const Tensor& self,
-                 std::optional<bool>,
-                 int64_t dim,
-                 bool descending) {
+// A thread for each element that counts those before it: less work than three
+// passes where rows are short, and all there is for other dtypes.
+Pair sort_by_counting(const Tensor& self, int64_t dim, bool descending) {
   Tensor values = ops::empty_like(self);
   Tensor indices = ops::empty_like(self, kLong);
   DeviceCall("sort", "sorting", "sort_at(g, i);")
@@ -50,6 +50,22 @@ Pair sort_stable(const Tensor& self,
       .tensor("indices", indices)
       .run(self.numel());
   return {values, indices};
+}
+
+constexpr int64_t kCountedRow = 32;
+
+Pair sort_stable(const Tensor& self,
+                 std::optional<bool>,
+                 int64_t dim,
+                 bool descending) {
+  dim = wrapped(dim, self);
+  int64_t count = self.dim() == 0 ? 1 : self.sizes()[static_cast<size_t>(dim)];
+  if (count <= kCountedRow || self.numel() == 0) {
+    return sort_by_counting(self, dim, descending);
+  }
+  Tensor rows = ops::contiguous(ops::transpose(self, dim, -1));
+  auto [values, indices] = sort_rows(rows, descending);
+  return {ops::transpose(values, dim, -1), ops::transpose(indices, dim, -1)};
 }
 
 Pair sort(const Tensor& self, int64_t dim, bool descending) {

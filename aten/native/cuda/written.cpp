@@ -51,7 +51,6 @@ constexpr Written kWritten[] = {
      "products",
      "write_sum(g, i, product_at(g.batch1, g.batch2, g.result, i));"},
     {"addmv", "products", "write_sum(g, i, inner(g.mat, g.vec, 0, i, 0));"},
-    {"embedding_dense_backward", "indexing", "embedding_row(g, i);"},
 
     {"convolution", "layers", "convolution_at(g, i);"},
     {"col2im", "layers", "col2im_at(g, i);"},

@@ -1,0 +1,48 @@
+// Parameters of kernels over lists of tensors, for the host too: a table in the
+// parameter itself, so that one launch serves as many tensors as 4 KiB hold.
+#pragma once
+
+namespace taeda {
+
+inline constexpr int kTableTensors = 48;
+inline constexpr int kTableLists = 5;
+// Elements of a block; a tensor has one or more.
+inline constexpr int kTableChunk = 8192;
+
+struct TensorTable {
+  int tensors;
+  int first[kTableTensors + 1];  // the first chunk of each
+  int aligned;                   // all of it, to 16 bytes
+  long long numel[kTableTensors];
+  void* memory[kTableLists][kTableTensors];
+};
+
+struct OptimizerCall {
+  TensorTable table;
+  const float* step[kTableTensors];  // counts on the device, or null
+  float count[kTableTensors];        // else the count itself
+  const void* rate;                  // on the device, or null
+  const float* grad_scale;           // or null
+  const float* found_inf;            // or null
+  double lr, weight_decay, eps, momentum, dampening, beta1, beta2;
+  int maximize, nesterov, first, decoupled;
+};
+
+struct ListCall {
+  TensorTable table;
+  void* parts;               // a number for each chunk
+  void* out[kTableTensors];  // of the norms
+  float* found_inf;
+  const float* factor;
+  double order;
+};
+
+struct ScaleCall {
+  float* scale;
+  int* tracker;
+  const float* found_inf;
+  double growth, backoff;
+  long long interval;
+};
+
+}  // namespace taeda

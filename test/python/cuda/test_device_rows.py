@@ -1,0 +1,32 @@
+"""Kernels of whole blocks on emulated devices, and by NVRTC for all architectures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from emulated import run
+from nvrtc import compile_source
+from test_device_kernels import ARCHITECTURES
+
+
+@pytest.mark.parametrize("name", ["rows", "optimizers", "sorting"])
+def test_on_emulated_devices(name: str, tmp_path: Path) -> None:
+    run(
+        f"device_{name}.py",
+        TAEDA_CACHE_DIR=str(tmp_path / "programs"),
+        TAEDA_EMULATOR_TEXTS=str(tmp_path),
+    )
+    texts = {}
+    for path in sorted(tmp_path.glob("*.cu")):
+        text = path.read_text()
+        # One of each function and policy; dtypes and sizes are its arguments.
+        body = text[text.find("__launch_bounds__") :]
+        kernel = re.search(r"  ((?:rows_kernel|optimizer_step)<\w+|\w+)", body)
+        if "__launch_bounds__" in text and kernel:
+            texts.setdefault(kernel[1], text)
+    assert len(texts) >= 4
+    for i, (called, text) in enumerate(texts.items()):
+        architecture = ARCHITECTURES[i % len(ARCHITECTURES)]
+        assert compile_source(f"{called}.cu", text, architecture) == ""
