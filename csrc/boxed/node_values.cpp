@@ -32,7 +32,9 @@ struct Shown {
   py::object operator()(const Scalar& v) const { return owned(wrap(v)); }
   py::object operator()(ScalarType t) const { return owned(wrap(t)); }
   py::object operator()(Device d) const { return owned(new_device(d)); }
-  py::object operator()(const autograd::TensorGeometry&) const { return py::none(); }
+  py::object operator()(const autograd::TensorGeometry&) const {
+    return py::none();
+  }
   template <class T>
   py::object operator()(const std::vector<T>& list) const {
     return items(list);
