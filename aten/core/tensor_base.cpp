@@ -182,7 +182,8 @@ TensorBase make_view(const TensorBase& self,
   impl->is_inference = from.is_inference;
   bool is_view = static_cast<bool>(from.base());
   impl->set_base(is_view ? from.base() : self.impl_ptr(),
-                 grad_enabled() ? ViewCreation::Default : ViewCreation::NoGrad);
+                 // A view of one that may not be written may not be, either.
+                 grad_enabled() ? from.view_creation() : ViewCreation::NoGrad);
   if (from.extra_or_null() != nullptr && from.extra_or_null()->replay) {
     impl->extra().replay = from.extra_or_null()->replay;
   }

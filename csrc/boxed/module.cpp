@@ -21,6 +21,7 @@ PYBIND11_MODULE(_boxed, m) {
   bind_library(m);
   bind_torch_dispatch(m);
   bind_known_calls(m);
+  bind_node_values(m);
   bind_levels(m);
   m.attr("_to_object") = py::capsule(reinterpret_cast<void*>(object_of),
                                      "taeda._boxed._to_object");

@@ -8,6 +8,7 @@
 namespace taeda::python {
 
 void bind_library(py::module_ m);
+void bind_node_values(py::module_ m);
 void bind_torch_dispatch(py::module_ m);
 void bind_known_calls(py::module_ m);
 // The levels, as the module `_functorch` inside.

@@ -66,5 +66,6 @@ Dims<SymInt> to_symbols(PyObject* o, const char* where) {
 }
 PyObject* wrap(const SymInt& v) { return lent->wrap_symbol(v); }
 SymbolNodes& symbol_nodes() { return *lent->symbol_nodes; }
+IntrusivePtr<autograd::Node> node_of(PyObject* o) { return lent->node_of(o); }
 
 }  // namespace taeda::python

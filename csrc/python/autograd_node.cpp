@@ -1,5 +1,4 @@
 // Python objects of graph nodes: what `tensor.grad_fn` gives.
-#include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/python/autograd_common.h>
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_entry.h>
@@ -106,16 +105,6 @@ PyObject* next_functions(const Node& node) {
       .release();
 }
 
-PyObject* variable(Node& node) {
-  auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(&node);
-  if (leaf == nullptr) {
-    raise(PyExc_AttributeError,
-          "'{}' object has no attribute 'variable'",
-          node.name());
-  }
-  return wrap(leaf->variable());
-}
-
 PyObject* metadata(PyObject* o, void*) {
   return guarded([&] {
     Ref attributes = checked(PyObject_GenericGetDict(o, nullptr));
@@ -194,11 +183,6 @@ PyMethodDef node_methods[] = {
 };
 
 void init_autograd_nodes(PyObject* module) {
-  static PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};
-  static PyGetSetDef leaf_getset[] = {
-      {"variable", of_node<variable>, nullptr, nullptr, nullptr},
-      {nullptr, nullptr, nullptr, nullptr, nullptr},
-  };
   node_base_type =
       add_type(module,
                "taeda._C._NodeBase",
@@ -210,7 +194,6 @@ void init_autograd_nodes(PyObject* module) {
                 {Py_tp_getset, node_getset},
                 {Py_tp_methods, node_methods}},
                Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION);
-  add_members(node_base_type, no_methods, leaf_getset);
 }
 
 }  // namespace taeda::python

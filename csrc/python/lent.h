@@ -3,6 +3,7 @@
 // links, defines functions of csrc/python by it.
 #pragma once
 
+#include <taeda/csrc/autograd/node.h>
 #include <taeda/csrc/extension/bridge.h>
 #include <taeda/csrc/python/symbolic.h>
 #include <taeda/csrc/python/values.h>
@@ -27,8 +28,11 @@ struct Lent : Bridge {
   Dims<SymInt> (*to_symbols)(PyObject* o, const char* where);
   PyObject* (*wrap_symbol)(const SymInt& v);
   SymbolNodes* symbol_nodes;
+  IntrusivePtr<autograd::Node> (*node_of)(PyObject* o);
 };
 
+// The node of an object, in such a module as well.
+IntrusivePtr<autograd::Node> node_of(PyObject* o);
 // is_symbol, in such a module.
 bool holds_symbol(PyObject* o);
 

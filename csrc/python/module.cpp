@@ -123,7 +123,8 @@ void add_bridge(PyObject* module) {
       to_symbol,
       to_symbols,
       wrap,
-      &symbol_nodes()};
+      &symbol_nodes(),
+      node_of};
   const Bridge* bridge = &lent;
   Ref capsule = checked(PyCapsule_New(
       const_cast<Bridge*>(bridge), Bridge::kName, /*destructor=*/nullptr));

@@ -227,7 +227,7 @@ PyObject* numpy_method(const MethodArgs& m) {
     force = a.flag(1);
   }
   TensorBase t = m.tensor();
-  if (force) {
+  if (force && t.layout() == Layout::Strided) {
     t = forced(std::move(t));
   } else {
     check_for_numpy(t);

@@ -275,10 +275,10 @@ TensorBase legacy_value(PyObject* args, ScalarType dtype) {
 // The dtype that holds all numbers of the data; Python's numbers have the
 // default dtype of their kind, arrays and tensors their own.
 ScalarType inferred_dtype(PyObject* o) {
-  if (PyFloat_Check(o)) return default_dtype();
+  if (PyFloat_CheckExact(o)) return default_dtype();
   if (PyBool_Check(o)) return kBool;
   if (PyLong_Check(o)) return kLong;
-  if (PyComplex_Check(o)) return default_complex_dtype();
+  if (PyComplex_CheckExact(o)) return default_complex_dtype();
   if (is_tensor(o)) return unwrap(o).dtype();
   if (is_numpy_array(o)) return tensor_from_numpy(o, false).dtype();
   if (PyUnicode_Check(o)) {
@@ -294,18 +294,26 @@ ScalarType inferred_dtype(PyObject* o) {
       if (i == 0 && PyUnicode_Check(item)) {
         raise(PyExc_ValueError, "new(): too many dimensions 'str'");
       }
+      if (i == 0 && is_numpy_array(item)) {
+        check_status(PyErr_WarnEx(
+            PyExc_UserWarning,
+            "Creating a tensor from a list of numpy.ndarrays is extremely "
+            "slow: make one array of the list by numpy.array() first.",
+            1));
+      }
       found = promote_types(inferred_dtype(item), found);
       if (found == kComplexDouble) break;
     }
     return n == 0 ? default_dtype() : found;
   }
-  // Numbers of NumPy know their dtype: through a 0-d array it is told as for
-  // arrays.
+  // Numbers of NumPy, some of which are Python's, know their dtype: through a
+  // 0-d array it is told as for arrays.
   if (is_scalar_like(o)) {
     if (PyObject_HasAttrString(o, "dtype") == 1) {
       Ref array = checked(PyObject_CallMethod(o, "__array__", nullptr));
       if (is_numpy_array(array.get())) return inferred_dtype(array.get());
     }
+    if (PyComplex_Check(o)) return default_complex_dtype();
     Scalar s = to_scalar(o);
     return s.is_floating() ? default_dtype() : s.type();
   }

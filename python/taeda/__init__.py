@@ -250,7 +250,7 @@ for _owner, _names in (
         "get_offset set_offset graphsafe_get_state graphsafe_set_state __reduce__",
     ),
     (_C.UntypedStorage, "hpu mps"),
-    (_C._NodeBase, "register_hook register_prehook"),
+    (_C._NodeBase, "register_hook register_prehook __getattr__ __dir__"),
 ):
     for _name in _names.split():
         setattr(_owner, _name, _Late(_owner, _name))

@@ -145,6 +145,22 @@ def register_prehook(self, hook):
     return _register_prehook(self, hook)
 
 
+def _node_value(self, name: str):
+    """What the node keeps: `_saved_NAME`, `_raw_saved_NAME`, a leaf's `variable`."""
+    if name == "variable" or name.startswith(("_saved_", "_raw_saved_")):
+        from taeda import _boxed
+
+        return _boxed._node_value(self, name)
+    kind = type(self).__name__
+    raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+
+
+def _node_dir(self):
+    from taeda import _boxed
+
+    return sorted({*object.__dir__(self), *_boxed._node_names(self)})
+
+
 def _named(*functions) -> dict:
     return {f.__name__: f for f in functions}
 
@@ -161,5 +177,9 @@ MEMBERS = {
         **_named(get_offset, set_offset, graphsafe_get_state, graphsafe_set_state),
     },
     _C.UntypedStorage: _named(hpu, mps),
-    _C._NodeBase: _named(register_hook, register_prehook),
+    _C._NodeBase: {
+        **_named(register_hook, register_prehook),
+        "__getattr__": _node_value,
+        "__dir__": _node_dir,
+    },
 }

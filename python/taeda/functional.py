@@ -345,7 +345,9 @@ def nonzero(input, *, out=None, as_tuple=False):
             kind = type(out).__name__
             raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {kind}")
         raise RuntimeError("nonzero: out is not taken together with as_tuple=True")
-    return tuple(_native("nonzero_numpy")(input))
+    # A number has one place, as an array of one element.
+    places = _native("nonzero")(input if input.ndim else input.unsqueeze(0))
+    return places.unbind(1)
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):

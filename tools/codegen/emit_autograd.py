@@ -36,12 +36,33 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
     for op in operators:
         if has_wrapper(op):
             shards[shard_of(op.record.name, AUTOGRAD_SHARDS)].append(op)
+    names: list[str] = []
     for i, ops in enumerate(shards):
-        out.write(f"autograd/autograd_{i}.cpp", _shard(i, ops))
+        out.write(f"autograd/autograd_{i}.cpp", _shard(i, ops, names))
+    out.write("autograd/node_names.cpp", _node_names(names))
     out.write("autograd/symbolic_wrappers.cpp", _all_symbolic_wrappers())
 
 
-def _shard(index: int, ops: list[Operator]) -> str:
+# What PyTorch calls facts of a tensor that a node keeps.
+_FACT_NAMES = {"_sizes": "_sym_sizes", "_numel": "_sym_numel", "_dtype": "_scalar_type"}
+
+
+def _shown_name(member: Member) -> str:
+    """What programs call a member: `grad_fn._saved_NAME`."""
+    for fact, shown in _FACT_NAMES.items():
+        if member.kind == "value" and member.name.endswith(fact):
+            return member.name.removesuffix(fact) + shown
+    return member.name
+
+
+def _node_names(names: list[str]) -> str:
+    """The table of csrc/autograd/node_names.cpp."""
+    lines = ["namespace taeda::autograd {", "extern const char kNodeNames[];"]
+    lines += ["const char kNodeNames[] =", *(f'    "{n}"' for n in sorted(names))]
+    return "\n".join([*lines, '    "";', "}  // namespace taeda::autograd", ""])
+
+
+def _shard(index: int, ops: list[Operator], names: list[str]) -> str:
     plans: dict[str, Plan | None] = {}
     for op in ops:
         key = op.overload.schema.name
@@ -59,6 +80,8 @@ def _shard(index: int, ops: list[Operator]) -> str:
             if gradient.fused is not None:
                 tables += fused_descriptor(gradient)
         nodes += node_class(plan)
+        shown = [plan.class_name, *map(_shown_name, plan.members)]
+        names.append("".join(f"{name}\\0" for name in shown) + "\\0")
     lines = [f"#include <taeda/csrc/autograd/{name}>" for name in sorted(headers)]
     lines += [f"#include <taeda/csrc/autograd/{name}>" for name in formula_headers()]
     if any(_has_numbers(plan) for plan in plans.values()):

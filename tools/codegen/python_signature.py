@@ -246,7 +246,9 @@ def _with_numbers(signature: PySignature) -> PySignature:
 
 def number_forms(given: list[PySignature]) -> list[PySignature]:
     """Signatures in which Tensor parameters take Python numbers."""
-    if not any(s.hidden for s in given) or given[0].operator.form != "functional":
+    operator = given[0].operator
+    by_overloads = any(s.hidden for s in given) and operator.form == "functional"
+    if not by_overloads and not operator.record.python.numbers:
         return []
     return [_with_numbers(s) for s in given if not s.hidden]
 
@@ -341,7 +343,8 @@ def python_functions(operators: Iterable[Operator]) -> list[PyFunction]:
         function.signatures = list(given)
         function.signatures += deprecated_of(function.record, given)
         function.signatures += number_forms(given)
-    return [found[name] for name in sorted(found)]
+    shown = (f for f in found.values() if f.is_function or f.is_method)
+    return sorted(shown, key=lambda f: f.name)
 
 
 def by_record(functions: Iterable[PyFunction]) -> dict[str, list[PyFunction]]:

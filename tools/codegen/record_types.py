@@ -371,7 +371,11 @@ def _foreach(node: Node) -> ForeachForms:
 
 @dataclass(frozen=True)
 class Python:
-    """Where the Python function goes and how it may be called besides its schema."""
+    """Where the Python function goes and how it may be called besides its schema.
+
+    With `module: none` there is no function nor method, as where an overload says
+    `variants: []`: `taeda.ops.aten` and C++ have it alone.
+    """
 
     module: str = entry(one_of(*PYTHON_MODULES), "")
     name: Text | None = entry(text, None)
@@ -380,6 +384,8 @@ class Python:
     deprecated: tuple[Text, ...] = entry(list_of(text), ())
     variadic: Text | None = entry(text, None)
     private: bool = entry(boolean, False)
+    # Whether numbers may stand for its tensors.
+    numbers: bool = entry(boolean, False)
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def _overload(view: Overload, name: Text) -> Overload:
         derived={"out": out_schema(schema)},
         body=Composite(call=Text(_text(view.schema), view.location), casts_out=False),
         forms=Forms({"out": None}),
-        variants=("function",),
+        variants=view.variants and ("function",),
         tags=("view_copy",),
         # What the view is to autograd and autocast, the call of it is.
         backward=None,

@@ -84,13 +84,29 @@ void visit_random(ScalarType t, F&& f) {
   }
 }
 
+// What random_ fills beside what the distributions over integers do.
+template <class F>
+void visit_filled(ScalarType t, F&& f) {
+  switch (t) {
+    case kUInt16:
+      return f(uint16_t{});
+    case kUInt32:
+      return f(uint32_t{});
+    case kUInt64:
+      return f(uint64_t{});
+    default:
+      visit_random(t, std::forward<F>(f));
+  }
+}
+
 // The largest integer up to which all integers are values of T.
 template <class T>
 int64_t largest() {
   if constexpr (std::is_same_v<T, bool>) {
     return 1;
   } else if constexpr (std::is_integral_v<T>) {
-    return std::numeric_limits<T>::max();
+    // Of 64 unsigned bits all are drawn: -1, one below a range of 0.
+    return static_cast<int64_t>(std::numeric_limits<T>::max());
   } else if constexpr (std::is_same_v<T, float>) {
     return int64_t{1} << 24;
   } else if constexpr (std::is_same_v<T, double>) {
@@ -139,7 +155,7 @@ void random_(const Tensor& self,
              std::optional<int64_t> to,
              const MaybeGenerator& generator) {
   check_no_internal_overlap("random_", self);
-  visit_random(self.dtype(), [&](auto tag) {
+  visit_filled(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     check_bound<T>(from, "from", self.dtype());
     if (to) {
@@ -157,7 +173,7 @@ void random_(const Tensor& self, int64_t to, const MaybeGenerator& generator) {
 void random_(const Tensor& self, const MaybeGenerator& generator) {
   check_no_internal_overlap("random_", self);
   LockedGenerator locked(generator);
-  visit_random(self.dtype(), [&](auto tag) {
+  visit_filled(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     for_rows<T>(self, [&](T* data, int64_t n, int64_t stride) {
       fill_random<T>(data, n, stride, *locked);

@@ -39,9 +39,9 @@ def cond(pred, true_fn, false_fn, operands: tuple | list = ()):
 
 
 def _recorder():
-    """What takes the call over, while this thread exports a program; else None."""
-    above = sys.modules.get("taeda.fx.experimental._above")
-    mode = None if above is None else above.innermost()
+    """What takes the call over, while this thread records a program; else None."""
+    tracing = sys.modules.get("taeda.fx.experimental.proxy_tensor")
+    mode = None if tracing is None else tracing.get_proxy_mode()
     return getattr(mode, "cond", None) if mode is not None and mode.enabled else None
 
 

@@ -99,14 +99,18 @@ def _like(t) -> tuple:
     return tuple(map(str, t.shape)), t.dtype
 
 
-def record_cond(mode, pred, true_fn, false_fn, operands):
+def record_cond(mode, pred, true_fn, false_fn, operands, record=_record):
     """Records `cond` as one node with the graphs of both branches.
+
+    Args:
+        mode: records the program.
+        record: (mode, branch, operands) -> the branch's tracer, results and structure.
 
     Raises:
         RuntimeError: the branches give unlike results, or something else than tensors.
     """
-    yes, first, spec = _record(mode, true_fn, tuple(operands))
-    no, second, other = _record(mode, false_fn, tuple(operands))
+    yes, first, spec = record(mode, true_fn, tuple(operands))
+    no, second, other = record(mode, false_fn, tuple(operands))
     if spec != other or [*map(_like, first)] != [*map(_like, second)]:
         raise RuntimeError(
             f"cond: branches must return the same shapes and dtypes, got "

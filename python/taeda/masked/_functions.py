@@ -10,6 +10,7 @@ import taeda
 from taeda import Tensor
 
 from ._identity import filled
+from ._layouts import of_layouts
 
 __all__ = [
     "amax",
@@ -58,6 +59,7 @@ def place_of(dim: _Dims, ndim: int) -> int:
     return dims_of(dim, ndim)[0]
 
 
+@of_layouts("sparse_coo", "sparse_csr")
 def sum(
     input: Tensor,
     dim: _Dims = None,
@@ -77,6 +79,7 @@ def sum(
     return taeda.sum(data, dims_of(dim, data.ndim), bool(keepdim), dtype=dtype)
 
 
+@of_layouts("sparse_coo", "sparse_csr")
 def prod(
     input: Tensor,
     dim: _Dims = None,
@@ -124,6 +127,7 @@ def _extremum(name: str, input: Tensor, dim, keepdim, dtype, mask) -> Tensor:
     return out.to(dtype=dtype or data.dtype)
 
 
+@of_layouts("sparse_coo", "sparse_csr")
 def amax(
     input: Tensor,
     dim: _Dims = None,
@@ -136,6 +140,7 @@ def amax(
     return _extremum("amax", input, dims_of(dim, input.ndim), keepdim, dtype, mask)
 
 
+@of_layouts("sparse_coo", "sparse_csr")
 def amin(
     input: Tensor,
     dim: _Dims = None,

@@ -127,6 +127,8 @@ def input_mask(input: Tensor, mask: Tensor | None = None) -> Tensor:
             "_input_mask expected broadcastable mask (got mask dimensionality higher "
             "than of the input)"
         )
+    if mask.layout != taeda.strided:
+        mask = mask.to_dense()
     return taeda.broadcast_to(mask, input.shape).to(dtype=taeda.bool)
 
 
@@ -134,7 +136,9 @@ def filled(name: str, input: Tensor, mask: Tensor | None, order=2.0) -> Tensor:
     """The data with the identity of a reduction where the mask is False."""
     data, mask = parts(input, mask)
     if data.layout != taeda.strided:
-        raise NotImplementedError(f"masked {name}: {data.layout} tensors")
+        raise ValueError(
+            f"masked {name} expects strided tensor (got {data.layout} tensor)"
+        )
     if mask is None:
         return data
     return taeda.where(input_mask(data, mask), data, identity(name, data, order))

@@ -7,6 +7,7 @@ from taeda import Tensor
 
 from ._functions import sum
 from ._identity import input_mask, parts
+from ._layouts import of_layouts
 
 __all__ = ["mean", "std", "var"]
 
@@ -17,7 +18,9 @@ def _counted(input: Tensor, mask: Tensor | None) -> tuple:
     """Data, and a mask that is there."""
     data, mask = parts(input, mask)
     if data.layout != taeda.strided:
-        raise NotImplementedError(f"masked moments: {data.layout} tensors")
+        raise ValueError(
+            f"masked std/var expects strided tensor (got {data.layout} tensor)"
+        )
     if mask is None:
         return data, taeda.ones(data.shape, dtype=taeda.bool, device=data.device)
     return data, input_mask(data, mask)
@@ -27,6 +30,7 @@ def _is_inexact(dtype) -> bool:
     return dtype.is_floating_point or dtype.is_complex
 
 
+@of_layouts("sparse_csr")
 def mean(
     input: Tensor,
     dim: _Dims = None,

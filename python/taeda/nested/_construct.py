@@ -124,12 +124,12 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> Tensor:
             "as_nested_tensor(): Expected first argument to be a tensor or a list / "
             "tuple of tensors "
         )
+    if isinstance(ts, Tensor) and ts.ndim < 2:
+        raise RuntimeError(
+            "as_nested_tensor(): Expected tensor argument to have dim() > 1"
+        )
     _require_jagged("as_nested_tensor", layout)
     if isinstance(ts, Tensor):
-        if ts.ndim < 2:
-            raise RuntimeError(
-                "as_nested_tensor(): Expected tensor argument to have dim() > 1"
-            )
         values = ts.flatten(0, 1).to(
             dtype=dtype or ts.dtype, device=device or ts.device
         )

@@ -93,6 +93,10 @@ class NestedTensor(Carried):
         """Their lengths where there are holes between them."""
         return self._ragged.lengths
 
+    # Programs reach for them by these names, too.
+    _offsets = property(offsets)
+    _lengths = property(lengths)
+
     def to_padded_tensor(self, padding: float, output_size=None) -> Tensor:
         """A dense tensor of all entries, filled up to the longest."""
         from ._padding import to_padded_tensor

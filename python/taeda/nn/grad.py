@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._native import native
+import taeda
+
 from .modules.utils import _ntuple
 
 __all__ = [f"conv{d}d_{of}" for d in (1, 2, 3) for of in ("input", "weight")]
@@ -12,7 +13,7 @@ def _backward(d, of, input, weight, grad_output, stride, padding, dilation, grou
     spread = _ntuple(d)
     window = (spread(stride), spread(padding), spread(dilation))
     rest = (False, [0] * d, groups, [of == 0, of == 1, False])
-    gradients = native("convolution_backward")
+    gradients = taeda.ops.aten.convolution_backward
     return gradients(grad_output, input, weight, None, *window, *rest)[of]
 
 

@@ -187,3 +187,12 @@ def test_none_stands_for_an_empty_list_that_is_the_default():
     assert taeda.amax(x, dim=None).item() == x.amax(None).item() == 3
     assert taeda.roll(x, 1, None).flatten().tolist() == [3, 0, 1, 2]
     assert taeda._C._nn.avg_pool2d(x, 2, None).item() == 1.5
+
+
+@pytest.mark.parametrize("value", [5, 2.5, True, 2**40])
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.int64, taeda.bool])
+def test_copy_takes_a_number(value, dtype):
+    wanted = taeda.zeros(2, dtype=dtype).copy_(taeda.tensor(value))
+    assert taeda.equal(taeda.zeros(2, dtype=dtype).copy_(value), wanted)
+    with pytest.raises(TypeError, match="must be Tensor, not list"):
+        taeda.zeros(2).copy_([1, 2])

@@ -189,3 +189,22 @@ def test_set_checks_bounds():
         t.set_(s, 2, (3,), (1,))
     with pytest.raises(RuntimeError, match="negative"):
         t.set_(s, 0, (2,), (-1,))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_number_of_numpy_has_its_dtype(dtype):
+    number = np.dtype(dtype).type(1)
+    for made in (taeda.tensor(number), taeda.tensor([number]), taeda.asarray(number)):
+        assert str(made.dtype) == f"taeda.{dtype}"
+    assert taeda.tensor([1.5, 1j]).dtype == taeda.complex64
+
+
+def test_a_list_of_arrays_warns():
+    with pytest.warns(UserWarning, match="list of numpy.ndarrays is extremely slow"):
+        made = taeda.tensor([np.array([0]), np.array([1])])
+    assert made.tolist() == [[0], [1]]
+
+
+def test_a_sparse_tensor_is_no_array():
+    with pytest.raises(TypeError, match="to_dense"):
+        taeda.ones(2).to_sparse().numpy(force=True)

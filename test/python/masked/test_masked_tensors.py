@@ -229,3 +229,40 @@ def test_construction_warns_and_what_is_missing_is_refused():
     for refused in (lambda: x.cumsum(0), lambda: x.matmul(x), lambda: x.median()):
         with pytest.raises(TypeError, match="no implementation"):
             refused()
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "mean"])
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_reductions_of_sparse_tensors_are_those_of_their_elements(name, layout):
+    if (name, layout) == ("mean", "coo"):
+        with pytest.raises(ValueError, match="expects strided or sparse_csr tensor"):
+            taeda.masked.mean(taeda.ones(2).to_sparse(), mask=taeda.ones(2) > 0)
+        return
+    x = taeda.tensor([[-1.0, 0, -2], [0, 3, 0], [0, 0, 0]])
+    mask = taeda.tensor([[True, True, False], [False, True, False], [False] * 3])
+    to_layout = (
+        taeda.Tensor.to_sparse if layout == "coo" else taeda.Tensor.to_sparse_csr
+    )
+    reduce = getattr(taeda.masked, name)
+    for dim in (0, 1, (0, 1)):
+        wanted = reduce(x, dim, keepdim=True, mask=mask)
+        wanted = wanted.masked_fill(~mask.sum(dim, keepdim=True).bool(), 0)
+        for given in (mask, mask.to_sparse(), mask.to_sparse_csr()):
+            found = reduce(to_layout(x), dim, keepdim=True, mask=given)
+            assert found.layout == to_layout(x).layout
+            assert taeda.equal(found.to_dense(), wanted)
+    if name != "sum":
+        with pytest.raises(ValueError, match=f"explicit mask for sparse_{layout}"):
+            reduce(to_layout(x), 0, keepdim=True)
+
+
+def test_a_compressed_result_keeps_its_dims():
+    x = taeda.ones(2, 2).to_sparse_csr()
+    with pytest.raises(RuntimeError, match="CSR tensors with keepdim=False"):
+        taeda.masked.sum(x, 0)
+    assert taeda.masked.sum(x, 0, keepdim=True).to_dense().tolist() == [[2.0, 2.0]]
+
+
+def test_softmax_of_a_sparse_tensor_names_the_layout():
+    with pytest.raises(ValueError, match="softmax expects strided tensor"):
+        taeda.masked.softmax(taeda.ones(2, 2).to_sparse(), 0)

@@ -326,3 +326,11 @@ def test_the_mode_of_fake_tensors_is_found() -> None:
             y = library.ones(2)
         with pytest.raises(AssertionError):
             guards.detect_fake_mode([x, y])
+
+
+def test_operators_that_pytorch_hides_are_hidden():
+    names = vars(taeda._C._VariableFunctions)
+    shown = {n for n in names if n[0] != "_" and n[-1] != "_"}
+    assert len(shown) > 400
+    assert shown - {*dir(torch)} == set()
+    assert taeda.ops.aten.zero(taeda.ones(2)).tolist() == [0.0, 0.0]

@@ -157,6 +157,14 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         """The results of a call."""
         return func(*args, **kwargs)
 
+    def cond(self, pred, true_fn, false_fn, operands):
+        """Records a call of `taeda.cond`."""
+        from taeda.export._branches import record_cond
+
+        from ._branches import record
+
+        return record_cond(self, pred, true_fn, false_fn, operands, record)
+
     def again(self):
         """A context in which the mode sees what its handler calls."""
         return self
