@@ -288,9 +288,10 @@ void _foreach_norm_shape(SpecList<I> self,
                  "_foreach_norm: order -inf is not implemented");
   for (size_t i = 0; i < self.size(); ++i) {
     ScalarType type = self[i].dtype();
-    TAEDA_CHECK(is_floating(type) || is_complex(type),
-                "_foreach_norm: expected floating-point or complex tensors, got ",
-                type);
+    TAEDA_CHECK(
+        is_floating(type) || is_complex(type),
+        "_foreach_norm: expected floating-point or complex tensors, got ",
+        type);
     plan.set(i, ArrayRef<I>(), real_type_of(dtype.value_or(type)));
   }
 }

@@ -195,7 +195,7 @@ GpuStream DevicePass::stream_of(const Node& node, int device) const {
 
 void DevicePass::order(GpuStream first, GpuStream then) {
   if (first == then) return;
-  void* made = gpu().new_event(first.device, false, false);
+  void* made = gpu().new_event(first.device, false, false, false);
   auto free = [](void* event) { gpu().free_event(event); };
   std::unique_ptr<void, decltype(free)> event(made, free);
   gpu().record(made, first);

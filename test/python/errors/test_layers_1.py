@@ -117,7 +117,8 @@ m.embedding_bag(ones(2), longs(2), T([0]))  # weight has to be a 2D Tensor, but 
 m.embedding_bag(ones(2, 2), longs(2), T([0]), mode=3)\
   # embedding_bag: mode must be 0, 1 or 2, got 3
 m._foreach_norm([])  # Tensor list must have at least one tensor.
-m._foreach_norm([longs(2)])  # _foreach_norm: expected floating-point or complex tensors, got Long
+m._foreach_norm([longs(2)])\
+  # _foreach_norm: expected floating-point or complex tensors, got Long
 F.fractional_max_pool2d(ones(1, 4, 4), (2, 2, 2), output_size=2)\
   # fractional_max_pool2d: kernel_size must either be a single Int or tuple of Ints
 F.fractional_max_pool2d(ones(1, 4, 4), 2, output_size=5)\
