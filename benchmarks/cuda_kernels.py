@@ -151,11 +151,11 @@ SHAPES: dict[str, list[tuple[int, int]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peer", action="store_true", help="PyTorch beside it")
-    parser.add_argument("--tiny", action="store_true", help="small tensors")
-    parser.add_argument("--only", default="", help="a part of the cases' names")
-    args = parser.parse_args()
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--only", default="", help="a part of the cases' names")
+    for flag, meaning in (("peer", "PyTorch beside it"), ("tiny", "small tensors")):
+        options.add_argument(f"--{flag}", action="store_true", help=meaning)
+    args = options.parse_args()
     benches = [Bench(importlib.import_module("taeda"), args.tiny)]
     if args.peer:
         benches.append(Bench(importlib.import_module("torch"), args.tiny))
