@@ -29,11 +29,12 @@ def test_tensors_of_two_devices_are_named() -> None:
 
 
 def test_operators_without_a_kernel_say_so() -> None:
-    x = taeda.ones(3, 3, device="cuda")
-    with pytest.raises(NotImplementedError, match=r"linalg_eig.*'CUDA' backend"):
-        taeda.linalg.eig(x)
+    x = taeda.ones(1, 2, 3, 3, device="cuda")
+    attention = taeda.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    with pytest.raises(NotImplementedError, match=r"for_cpu'.*'CUDA' backend"):
+        attention(x, x, x)
     with pytest.raises(NotImplementedError, match="CUDA"):
-        taeda.poisson(x)
+        taeda.randint_like(x, taeda.tensor(5))
 
 
 def test_a_device_that_is_not_there() -> None:

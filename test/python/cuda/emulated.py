@@ -28,7 +28,7 @@ FILES = {
     "device_graphs.py": 16,
     "device_sharing.py": 7,
     "device_products.py": 37,
-    "device_backward.py": 18,
+    "device_backward.py": 17,
     "device_rows.py": 30,
     "device_optimizers.py": 20,
     "device_sorting.py": 20,

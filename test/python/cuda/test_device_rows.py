@@ -11,10 +11,12 @@ from nvrtc import compile_source
 from test_device_kernels import ARCHITECTURES
 
 
-@pytest.mark.parametrize("name", ["rows", "optimizers", "sorting"])
+@pytest.mark.parametrize(
+    "name", ["device_rows.py", "device_optimizers.py", "device_sorting.py"]
+)
 def test_on_emulated_devices(name: str, tmp_path: Path) -> None:
     run(
-        f"device_{name}.py",
+        name,
         TAEDA_CACHE_DIR=str(tmp_path / "programs"),
         TAEDA_EMULATOR_TEXTS=str(tmp_path),
     )
