@@ -8,10 +8,6 @@ namespace taeda::python {
 
 namespace {
 
-py::tuple row(const GpuCount& c) {
-  return py::make_tuple(c.current, c.peak, c.taken, c.freed);
-}
-
 // (name, [(current, peak, allocated, freed) of all, small, large]), the same of
 // what is not told apart by size, and counts.
 py::dict stats(int device) {

@@ -39,10 +39,7 @@ py::list history() {
   return devices;
 }
 
-py::tuple row(const GpuCount& c) {
-  return py::make_tuple(c.current, c.peak, c.taken, c.freed);
-}
-py::tuple row(const GpuHostStats::Time& t) {
+py::tuple time_row(const GpuHostStats::Time& t) {
   return py::make_tuple(t.total, t.most, t.least, t.calls);
 }
 
@@ -54,8 +51,8 @@ py::tuple host_stats() {
   counts["allocated_bytes"] = row(s.bytes);
   counts["active_requests"] = row(s.used_blocks);
   counts["active_bytes"] = row(s.used_bytes);
-  times["host_alloc_time"] = row(s.locking);
-  times["host_free_time"] = row(s.unlocking);
+  times["host_alloc_time"] = time_row(s.locking);
+  times["host_free_time"] = time_row(s.unlocking);
   return py::make_tuple(counts, times);
 }
 

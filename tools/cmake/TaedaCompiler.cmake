@@ -104,13 +104,6 @@ function(taeda_precompile target)
   endif()
 endfunction()
 
-# With less optimisation, for code that takes long to compile and runs seldom.
-function(taeda_compile_lightly)
-  if(NOT TAEDA_SANITIZE)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O1)
-  endif()
-endfunction()
-
 # pybind11 alone costs every source that includes it four seconds: it defines tables
 # that bring its whole run time into each object. So sources that bind are compiled in
 # batches: taeda_batch(TARGET BATCH SOURCE...).

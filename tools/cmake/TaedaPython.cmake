@@ -21,7 +21,7 @@ if(TAEDA_PYTHON_SOURCES OR TAEDA_GEN_PYTHON)
   # By subject; sources that are not listed are compiled on their own.
   set(_batch_engine arg_error autocast autograd_engine return_types torch_function)
   set(_batch_values common symbolic)
-  set(_batch_state numpy settings state storage torch_dispatch)
+  set(_batch_state numpy settings shared_memory state storage torch_dispatch)
   foreach(_batch engine values state)
     list(TRANSFORM _batch_${_batch} PREPEND csrc/python/)
     list(TRANSFORM _batch_${_batch} APPEND .cpp)
@@ -47,12 +47,13 @@ if(TARGET _C)
     set_target_properties(${_module} PROPERTIES
       LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
       INSTALL_RPATH "$ORIGIN/lib")
-    # Calls of operators pass through _boxed alone.
-    if(NOT _module STREQUAL "_boxed")
-      taeda_compile_lightly(${TAEDA_SOURCES${_module}})
+    # Calls of operators pass through _boxed alone. Options of single sources would
+    # keep these out of batches.
+    if(NOT _module STREQUAL "_boxed" AND NOT TAEDA_SANITIZE)
+      target_compile_options(${_module} PRIVATE -O1)
     endif()
   endforeach()
-  taeda_compile_lightly(csrc/extension/lent.cpp)
+  taeda_batch(_cuda bindings ${TAEDA_SOURCES_cuda})
   set(_levels csrc/boxed/levels.cpp csrc/boxed/torch_dispatch.cpp)
   set(_calls ${TAEDA_SOURCES_boxed})
   list(REMOVE_ITEM _calls ${_levels})
@@ -89,7 +90,6 @@ if(TAEDA_DISTRIBUTED_SOURCES)
   set(_bindings ${TAEDA_DISTRIBUTED_SOURCES})
   list(FILTER _bindings INCLUDE REGEX "/bindings/")
   taeda_batch(_distributed bindings ${_bindings})
-  taeda_compile_lightly(${_bindings})
   taeda_precompile(_distributed ${TAEDA_COMMON_HEADERS})
   set_target_properties(_distributed PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
