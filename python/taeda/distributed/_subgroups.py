@@ -185,12 +185,19 @@ def shrink_group(
         DistBackendError, DistStoreError: others who are left do not come in time.
 
     Example:
-        >>> # doctest: +SKIP
-        >>> try:
-        ...     dist.all_reduce(x)
-        ... except dist.DistBackendError:
-        ...     dist.shrink_group([2])  # whom the error names
-        ...     dist.all_reduce(x)
+        >>> dist = taeda.distributed
+        >>> def summed(x, lost):
+        ...     try:
+        ...         dist.all_reduce(x)
+        ...     except dist.DistBackendError:
+        ...         dist.shrink_group(lost)  # whom the error names
+        ...         dist.all_reduce(x)
+        ...     return x
+        >>> store = dist.HashStore()
+        >>> dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> summed(taeda.ones(2), [2])
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
     """
     parent = group or _get_default_group()
     _check_excluded(ranks_to_exclude, shrink_flags)
