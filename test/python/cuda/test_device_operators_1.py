@@ -1,7 +1,9 @@
-"""Recorded calls on emulated devices, share 1 of 2."""
+"""Recorded calls on emulated devices, half 1 of 2."""
 
+import pytest
 from emulated import run
 
 
-def test_on_emulated_devices() -> None:
-    run("device_operators.py", share=(0, 2))
+@pytest.mark.parametrize("share", [0, 1, 2])
+def test_on_emulated_devices(share: int) -> None:
+    run("device_operators.py", share=(share, 6))
