@@ -25,6 +25,8 @@ thread_local PendingRelease* pending_release = nullptr;
 std::shared_ptr<ForwardTrace> (*make_forward_trace)() = nullptr;
 
 uint32_t current_stream_id(Device device) {
+  // Tensors without memory may say that they lie on devices that are not here.
+  if (!gpu_is_loaded() || device.index >= gpu().device_count()) return 0;
   return static_cast<uint32_t>(gpu().current_stream(device.index).id);
 }
 

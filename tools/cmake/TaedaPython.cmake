@@ -118,8 +118,9 @@ if(TAEDA_CAPTURE_SOURCES AND Python_VERSION VERSION_GREATER_EQUAL 3.11
   Python_add_library(_capture MODULE WITH_SOABI ${TAEDA_CAPTURE_SOURCES})
   add_dependencies(_capture taeda_gen)
   target_link_libraries(_capture PRIVATE taeda taeda_flags)
-  taeda_precompile(_capture <Python.h> ${TAEDA_COMMON_HEADERS}
-    <taeda/csrc/compiler/capture/capture.h>)
+  # Its own header comes first: it defines what Python.h asks for.
+  taeda_precompile(_capture <taeda/csrc/compiler/capture/capture.h>
+    ${TAEDA_COMMON_HEADERS})
   set_target_properties(_capture PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
     INSTALL_RPATH "$ORIGIN/lib")

@@ -26,6 +26,7 @@ def own_calls() -> Iterator[tuple]:
         *(_factors, _attention, _losses, _images, _optimizers),
     ):
         yield from part()
+    yield "_foreach_norm.Scalar", [real(3, 4), real(3)], 3
 
 
 def _elementwise() -> Iterator[tuple]:

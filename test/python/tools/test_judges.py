@@ -233,7 +233,9 @@ def test_every_judge_is_asked_at_every_level(judged) -> None:
     for tool in TOOLS:
         asked = [call for call in calls if call.startswith(f"conform {tool} ")]
         libraries = [call.split("--lib ")[1].split()[0] for call in asked]
-        assert libraries == ["taeda"] + ["compiled_taeda"] * (tool in COMPILED)
+        on_device = ["cuda_taeda"] * (tool == "modules")
+        compiled = ["compiled_taeda"] * (tool in COMPILED)
+        assert libraries == ["taeda", *compiled, *on_device]
     levels = done.stdout.count("TAEDA_CPU_CAPABILITY=")
     assert words.count(("opcheck", "run")) == levels + 2 > 2
     assert all("--baseline" in call for call in calls if call.startswith("opcheck"))
