@@ -140,13 +140,20 @@ class MetaAllocator final : public Allocator {
   DataPtr allocate(size_t) override { return {}; }
 };
 
-std::array<Allocator*, 32>& table() {
-  static std::array<Allocator*, 32> allocators = [] {
-    std::array<Allocator*, 32> t{};
-    t[static_cast<int>(DeviceType::CPU)] = &the_cpu_allocator();
-    t[static_cast<int>(DeviceType::Meta)] = new MetaAllocator;
-    return t;
-  }();
+// Threads that make their first tensors at once read while another sets.
+struct Table {
+  std::array<std::atomic<Allocator*>, 32> allocators{};
+  Table() {
+    at(DeviceType::CPU) = &the_cpu_allocator();
+    at(DeviceType::Meta) = new MetaAllocator;
+  }
+  std::atomic<Allocator*>& at(DeviceType type) {
+    return allocators[static_cast<size_t>(type)];
+  }
+};
+
+Table& table() {
+  static Table allocators;
   return allocators;
 }
 
@@ -155,14 +162,15 @@ std::array<Allocator*, 32>& table() {
 Allocator& cpu_allocator() { return the_cpu_allocator(); }
 
 void set_allocator(DeviceType type, Allocator* allocator) {
-  table()[static_cast<int>(type)] = allocator;
+  table().at(type).store(allocator, std::memory_order_release);
 }
 
 Allocator& allocator_for(DeviceType type) {
-  Allocator* a = table()[static_cast<int>(type)];
+  std::atomic<Allocator*>& slot = table().at(type);
+  Allocator* a = slot.load(std::memory_order_acquire);
   if (a == nullptr && type == DeviceType::CUDA) {
     gpu();  // sets it, or says why it cannot be used
-    a = table()[static_cast<int>(type)];
+    a = slot.load(std::memory_order_acquire);
   }
   TAEDA_CHECK(a != nullptr,
               "no allocator for device type ",

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -33,7 +34,9 @@ template <class Body>
   return in_child([&] {
     if (std::getenv(kDriver) != nullptr) return body();
     setenv(kDriver, EMULATED_CUDA, /*overwrite=*/1);
-    execl("/proc/self/exe", "taeda_tests", only.c_str(), nullptr);
+    // By its path, by which a death test would start it once more.
+    std::string path = std::filesystem::read_symlink("/proc/self/exe");
+    execl(path.c_str(), path.c_str(), only.c_str(), nullptr);
     return false;
   });
 }
