@@ -87,6 +87,18 @@ def test_softmax_of_columns_and_strides() -> None:
     )
 
 
+PLACES = ("cuda", "cpu")
+
+
+def gradient(function: Callable, dtype: taeda.dtype, place: str, *tensors) -> Tensor:
+    """That of the first tensor, with everything in one dtype at one place."""
+    first, *rest = (t.detach().to(place, dtype) for t in tensors)
+    first.requires_grad_()
+    out = function(first, *rest)
+    out.backward(taeda.linspace(-1, 1, out.numel()).reshape(out.shape).to(out))
+    return first.grad.cpu().double()
+
+
 def test_softmax_of_what_is_not_finite() -> None:
     low, high, none = float("-inf"), float("inf"), float("nan")
     x = rows(4, 40)
@@ -150,13 +162,16 @@ def test_group_norm(dtype: taeda.dtype) -> None:
         ((2, 4), 2),
         ((1, 4, 40), 4),
     ):
-        if dtype.itemsize == 2 and shape == (2, 4):
-            continue  # means are kept in 16 bits, which tells two elements badly
         x, w, b = rows(*shape), rows(shape[1]), rows(1, shape[1])[0]
 
         def norm(t: Tensor, w: Tensor, b: Tensor, groups: int = groups) -> Tensor:
             return functional.group_norm(t, groups, w, b, eps=1e-2)
 
+        if dtype.itemsize == 2 and shape == (2, 4):
+            # Means kept in 16 bits tell two elements badly, on the CPU as well.
+            there, here = (gradient(norm, dtype, place, x, w, b) for place in PLACES)
+            assert close(there, here, dtype)
+            continue
         agrees(norm, dtype, x, w, b)
     agrees(lambda t: functional.group_norm(t, 2), dtype, rows(2, 3, 4).mT)
 
