@@ -139,9 +139,14 @@ class _Witness:
             store = self._store()
             key, gathers = self._claim(store, group)
             store.set(f"{key}/stands/{self.rank}", _standing(0))
-            if not gathers:
-                return self._read(store, key)
-            answers = self._ask(store, key, ranks)
+            if gathers:
+                question, limit = store.add("asked", 1), _ANSWERS
+            elif text := self._read(store, key):
+                return text
+            else:
+                # Who gathers has ended or is late: what was answered has to do.
+                question, limit = store.add("asked", 0), 0.0
+            answers = self._answers(store, key, ranks, question, limit)
             text = explain(group, ranks, self.rank, answers)
             store.set(f"{key}/text", text)
             _log.error(text)
@@ -163,21 +168,21 @@ class _Witness:
             count += 1
 
     def _read(self, store, key: str) -> str:
-        """The report that another rank gathers."""
+        """The report that another rank gathers; nothing where it does not come."""
         end = time.monotonic() + _REPORT
         while not store.check([f"{key}/text"]):
             if time.monotonic() > end:
-                by = store.get(f"{key}/by").decode().split()[0]
-                return f"rank {by}, which gathers the ranks' records, does not answer"
+                return ""
             time.sleep(0.02)
         return store.get(f"{key}/text").decode()
 
-    def _ask(self, store, key: str, ranks: list[int]) -> dict[int, Any]:
-        """The answers of those who give one within a moment."""
-        question = store.add("asked", 1)
+    def _answers(
+        self, store, key: str, ranks: list[int], question: int, limit: float
+    ) -> dict[int, Any]:
+        """The answers of those who give one within `limit` seconds."""
         answers: dict[int, Any] = {}
-        end = time.monotonic() + _ANSWERS
-        while len(answers) < len(ranks) and time.monotonic() < end:
+        end = time.monotonic() + limit
+        while True:
             for rank in ranks:
                 places = f"{key}/stands/{rank}", f"answer/{rank}"
                 for place in places:
@@ -186,8 +191,9 @@ class _Witness:
                     told = json.loads(store.get(place))
                     if place == places[0] or told["question"] >= question:
                         answers[rank] = told
+            if len(answers) == len(ranks) or time.monotonic() > end:
+                return answers
             time.sleep(0.02)
-        return answers
 
 
 # Of this process, as long as it has a default group; replaced as a whole.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -124,6 +125,28 @@ def join(folder: str, rank: int, world: int, seconds: float = 20.0) -> None:
     )
 
 
+def is_ending(rank: int) -> None:
+    """The others do not wait for this rank's result."""
+    Path(f"dying.{rank}").touch()
+
+
+def dies(rank: int, victim: int, others) -> None:
+    """The victim ends once the others have done all that needs it.
+
+    A rank that has left a barrier does not know that the others have.
+    """
+    Path(f"ready{rank}for{victim}").touch()
+    if rank == victim:
+        while not all(Path(f"ready{other}for{victim}").exists() for other in others):
+            time.sleep(0.01)
+        is_ending(rank)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _is_over(folder: Path, rank: int) -> bool:
+    return any((folder / f"{state}.{rank}").exists() for state in ("result", "dying"))
+
+
 def _main() -> None:
     from importlib import import_module
 
@@ -143,9 +166,7 @@ def _main() -> None:
     # A rank that has ended would be lost to those that still work.
     until = time.monotonic() + 20
     while time.monotonic() < until and "alone" not in name:
-        if all((folder / f"result.{r}").exists() for r in range(world)):
-            break
-        if (folder / "dying").exists():
+        if all(_is_over(folder, r) for r in range(world)):
             break
         time.sleep(0.01)
     sys.stdout.flush()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
 import taeda
 import taeda.distributed as dist
-from ranks import join
+from ranks import dies, is_ending, join
 
 DEVICE = "cuda" if os.environ.get("TAEDA_TEST_ROUTE") == "nccl" else "cpu"
 
@@ -19,18 +18,12 @@ def _sum(rank: int, group=None) -> float:
     return x.cpu()[0].item()
 
 
-def _die(rank: int) -> None:
-    Path("dying").touch()
-    os.kill(os.getpid(), 9)
-
-
 def lost(rank: int, world: int):
     """Rank 1 dies; the others shrink the world, make groups in it, and go on."""
     join(".", rank, world)
     dist.barrier()
     other = dist.new_group([0, 1])
-    if rank == 1:
-        _die(rank)
+    dies(rank, 1, (0, 2, 3))
     try:
         _sum(rank)
         return "nothing was raised"
@@ -62,8 +55,7 @@ def twice(rank: int, world: int):
     dist.barrier()
     sums = []
     for victim in (world - 1, world - 2):
-        if rank == victim:
-            _die(rank)
+        dies(rank, victim, range(victim))
         try:
             _sum(rank)
         except dist.DistBackendError:
@@ -111,8 +103,7 @@ def nccl_lost(rank: int, world: int):
     os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "2"
     join(".", rank, world, 2.0)
     dist.barrier()
-    if rank == 1:
-        _die(rank)
+    dies(rank, 1, (0, 2))
     try:
         while True:
             _sum(rank)
@@ -136,7 +127,7 @@ def heartbeat(rank: int, world: int):
     _sum(rank)
     dist.barrier()
     if rank == 0:
-        Path("dying").touch()
+        is_ending(rank)
         sys.stderr.flush()
         file = os.open("told", os.O_CREAT | os.O_WRONLY)
         os.dup2(file, 2)
