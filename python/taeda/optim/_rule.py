@@ -65,7 +65,7 @@ def add_quotient(x, numerator, denominator, scale) -> None:
         x.addcdiv_(numerator, denominator, value=float(scale))
 
 
-class _Plan:
+class Plan:
     """The states of a parameter list, kept until either changes."""
 
     __slots__ = ("map", "pairs", "params", "parts", "states", "version")
@@ -226,7 +226,7 @@ class RuleOptimizer(Optimizer):
             plans = self.__dict__.setdefault("_plans", {})
             plan = plans.get(number)
             if plan is None or not plan.holds(params, self.state):
-                plan = plans[number] = _Plan(self, group, list(params))
+                plan = plans[number] = Plan(self, group, list(params))
             if params:
                 self._launch_all(group, plan, grads)
             return
@@ -243,7 +243,7 @@ class RuleOptimizer(Optimizer):
             else:
                 some.append(p)
         if some:
-            self._launch_all(group, _Plan(self, group, some), [p.grad for p in some])
+            self._launch_all(group, Plan(self, group, some), [p.grad for p in some])
 
     def _batches(self, group: dict) -> bool:
         return not (
@@ -263,7 +263,7 @@ class RuleOptimizer(Optimizer):
         params, states = plan.params, plan.states
         if plan.parts is not None:
             for numbers in plan.parts:
-                some = _Plan(self, group, [params[i] for i in numbers])
+                some = Plan(self, group, [params[i] for i in numbers])
                 self._launch_all(group, some, [grads[i] for i in numbers])
             return
         if not plan.pairs:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda.optim._functional_form import functional_form
 from taeda.optim._options import KW_ONLY, check, declares_options
 from taeda.optim._rule import RuleOptimizer, add_scaled, as_scalar
 from taeda.optim.optimizer import ParamsT
 
-__all__ = ["Adadelta"]
+__all__ = ["Adadelta", "adadelta"]
 
 
 @declares_options
@@ -68,3 +69,12 @@ class Adadelta(RuleOptimizer):
         delta = keep(u.add(eps).sqrt_()).div_(root).mul_(g)
         u.mul_(rho).addcmul_(delta, delta, value=1 - rho)
         add_scaled(x, delta, -as_scalar(group["lr"]))
+
+
+adadelta = functional_form(
+    Adadelta,
+    "adadelta",
+    "square_avgs acc_deltas state_steps",
+    "capturable=False foreach=None differentiable=False has_complex=False",
+    "lr rho eps weight_decay maximize",
+)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda.optim._functional_form import functional_form
 from taeda.optim._options import KW_ONLY, declares_options
 from taeda.optim._rule import RuleOptimizer, add_quotient, as_scalar
 from taeda.optim.optimizer import ParamsT
 
-__all__ = ["Adagrad"]
+__all__ = ["Adagrad", "adagrad"]
 
 
 @declares_options
@@ -87,3 +88,13 @@ class Adagrad(RuleOptimizer):
 
 def _like(g, values):
     return taeda.sparse_coo_tensor(g._indices(), values, g.size())
+
+
+adagrad = functional_form(
+    Adagrad,
+    "adagrad",
+    "state_sums state_steps",
+    "fused=None grad_scale=None found_inf=None has_sparse_grad=False foreach=None "
+    "differentiable=False has_complex=False",
+    "lr weight_decay lr_decay eps maximize",
+)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda.optim._functional_form import functional_form
 from taeda.optim._options import KW_ONLY, check, declares_options
 from taeda.optim._rule import RuleOptimizer, add_quotient, as_scalar, differentiates
 from taeda.optim.optimizer import ParamsT
 
-__all__ = ["Adam"]
+__all__ = ["Adam", "adam"]
 
 
 @declares_options
@@ -152,3 +153,14 @@ def _check_tensors(lr, betas, lists: bool) -> None:
             f"{name} as a Tensor is not supported for capturable=False and "
             "foreach=True",
         )
+
+
+adam = functional_form(
+    Adam,
+    "adam",
+    "exp_avgs exp_avg_sqs max_exp_avg_sqs state_steps",
+    "foreach=None capturable=False differentiable=False fused=None "
+    "grad_scale=None found_inf=None has_complex=False "
+    "decoupled_weight_decay=False",
+    "amsgrad beta1 beta2 lr weight_decay eps maximize",
+)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda.optim._functional_form import functional_form
 from taeda.optim._options import KW_ONLY, declares_options
 from taeda.optim._rule import RuleOptimizer, add_quotient, as_scalar
 from taeda.optim.optimizer import ParamsT
 
-__all__ = ["Adamax"]
+__all__ = ["Adamax", "adamax"]
 
 
 @declares_options
@@ -58,3 +59,13 @@ class Adamax(RuleOptimizer):
         u.copy_(taeda.maximum(keep(u.mul_(beta2)), g.abs().add_(group["eps"])))
         rate = as_scalar(group["lr"]) / (1 - beta1**t)
         add_quotient(x, keep(m), keep(u), -rate)
+
+
+adamax = functional_form(
+    Adamax,
+    "adamax",
+    "exp_avgs exp_infs state_steps",
+    "foreach=None maximize=False differentiable=False capturable=False "
+    "has_complex=False",
+    "eps beta1 beta2 lr weight_decay",
+)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from taeda import Tensor
+from taeda.optim._functional_form import functional_form
 from taeda.optim._options import KW_ONLY, declares_options
 from taeda.optim.adam import Adam
 from taeda.optim.optimizer import ParamsT
 
-__all__ = ["AdamW"]
+__all__ = ["AdamW", "adamw"]
 
 
 @declares_options
@@ -47,3 +48,13 @@ class AdamW(Adam):
         # A file written for plain Adam is continued as AdamW.
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
+
+
+adamw = functional_form(
+    AdamW,
+    "adamw",
+    "exp_avgs exp_avg_sqs max_exp_avg_sqs state_steps",
+    "foreach=None capturable=False differentiable=False fused=None "
+    "grad_scale=None found_inf=None has_complex=False",
+    "amsgrad beta1 beta2 lr weight_decay eps maximize",
+)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda.optim._functional_form import functional_form
 from taeda.optim._options import declares_options
 from taeda.optim._rule import RuleOptimizer, as_scalar
 from taeda.optim.optimizer import ParamsT
 
-__all__ = ["ASGD"]
+__all__ = ["ASGD", "asgd"]
 
 
 @declares_options
@@ -74,3 +75,13 @@ class ASGD(RuleOptimizer):
         # PyTorch's list form rounds the rate to the counter's dtype at every step.
         t = s["step"] if group["foreach"] else t
         eta.copy_(taeda.as_tensor(lr / ((1 + decay * lr * t) ** alpha)))
+
+
+asgd = functional_form(
+    ASGD,
+    "asgd",
+    "axs mus etas state_steps",
+    "foreach=None maximize=False differentiable=False capturable=False "
+    "has_complex=False",
+    "lambd lr t0 alpha weight_decay",
+)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda.optim._functional_form import functional_form
 from taeda.optim._options import KW_ONLY, declares_options
 from taeda.optim._rule import RuleOptimizer, add_quotient, as_scalar
 from taeda.optim.optimizer import ParamsT
 
-__all__ = ["NAdam"]
+__all__ = ["NAdam", "nadam"]
 
 
 @declares_options
@@ -82,3 +83,13 @@ class NAdam(RuleOptimizer):
         product = product.item()
         add_quotient(x, g, root, -lr * (1.0 - mu) / (1.0 - product))
         add_quotient(x, m, root, -lr * mu_next / (1.0 - product * mu_next))
+
+
+nadam = functional_form(
+    NAdam,
+    "nadam",
+    "exp_avgs exp_avg_sqs mu_products state_steps",
+    "decoupled_weight_decay=False foreach=None capturable=False "
+    "differentiable=False has_complex=False maximize=False",
+    "beta1 beta2 lr weight_decay momentum_decay eps",
+)

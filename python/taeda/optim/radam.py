@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda.optim._functional_form import functional_form
 from taeda.optim._options import KW_ONLY, declares_options
 from taeda.optim._rule import RuleOptimizer, as_scalar
 from taeda.optim.optimizer import ParamsT
 
-__all__ = ["RAdam"]
+__all__ = ["RAdam", "radam"]
 
 
 @declares_options
@@ -80,3 +81,13 @@ class RAdam(RuleOptimizer):
             adaptive, scale = rectified()
             change = change * adaptive * scale
         x.sub_(change)
+
+
+radam = functional_form(
+    RAdam,
+    "radam",
+    "exp_avgs exp_avg_sqs state_steps",
+    "decoupled_weight_decay=False foreach=None differentiable=False "
+    "capturable=False has_complex=False maximize=False",
+    "beta1 beta2 lr weight_decay eps",
+)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda.optim._functional_form import functional_form
 from taeda.optim._options import check, declares_options
 from taeda.optim._rule import RuleOptimizer, add_quotient, add_scaled, as_scalar
 from taeda.optim.optimizer import ParamsT
 
-__all__ = ["RMSprop"]
+__all__ = ["RMSprop", "rmsprop"]
 
 
 @declares_options
@@ -99,3 +100,13 @@ class RMSprop(RuleOptimizer):
             add_scaled(x, keep(buffer), -lr)
         else:
             add_quotient(x, g, root, -lr)
+
+
+rmsprop = functional_form(
+    RMSprop,
+    "rmsprop",
+    "square_avgs grad_avgs momentum_buffer_list state_steps",
+    "foreach=None maximize=False differentiable=False capturable=False "
+    "has_complex=False",
+    "lr alpha eps weight_decay momentum centered",
+)

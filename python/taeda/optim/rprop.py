@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda.optim._functional_form import functional_form
 from taeda.optim._options import KW_ONLY, check, declares_options
 from taeda.optim._rule import RuleOptimizer, as_scalar
 from taeda.optim.optimizer import ParamsT
 
-__all__ = ["Rprop"]
+__all__ = ["Rprop", "rprop"]
 
 
 @declares_options
@@ -69,3 +70,13 @@ class Rprop(RuleOptimizer):
         g = g.masked_fill(turned, 0)
         x.addcmul_(g.sign(), keep(size), value=-1)
         s["prev"].copy_(g)
+
+
+rprop = functional_form(
+    Rprop,
+    "rprop",
+    "prevs step_sizes state_steps",
+    "foreach=None capturable=False maximize=False differentiable=False "
+    "has_complex=False",
+    "step_size_min step_size_max etaminus etaplus",
+)

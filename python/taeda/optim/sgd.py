@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda.optim._functional_form import functional_form
 from taeda.optim._options import KW_ONLY, check, declares_options
 from taeda.optim._rule import RuleOptimizer, add_scaled, as_scalar, differentiates
 from taeda.optim.optimizer import ParamsT
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "sgd"]
 
 
 @declares_options
@@ -111,3 +112,13 @@ class SGD(RuleOptimizer):
                 buffer.mul_(momentum).add_(g, alpha=1 - group["dampening"])
             g = g.add(buffer, alpha=momentum) if group["nesterov"] else keep(buffer)
         add_scaled(x, g, -as_scalar(group["lr"]))
+
+
+sgd = functional_form(
+    SGD,
+    "sgd",
+    "momentum_buffer_list",
+    "has_sparse_grad=False foreach=None fused=None grad_scale=None found_inf=None",
+    "weight_decay momentum lr dampening nesterov maximize",
+    gradients="d_p_list",
+)

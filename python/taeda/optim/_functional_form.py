@@ -1,0 +1,119 @@
+"""Optimizers as functions of lists, for programs that keep the state themselves."""
+
+from __future__ import annotations
+
+import ast
+from inspect import Parameter, Signature
+
+import taeda
+from taeda.optim._rule import RuleOptimizer, Plan
+
+# Entries of a state whose list has another name than theirs with an "s".
+_ENTRIES = {
+    "momentum_buffer_list": "momentum_buffer",
+    "state_steps": "step",
+    "state_sums": "sum",
+}
+# Options that are pairs, and the names of their halves.
+_PAIRS = {
+    "betas": ("beta1", "beta2"),
+    "etas": ("etaminus", "etaplus"),
+    "step_sizes": ("step_size_min", "step_size_max"),
+}
+
+
+def functional_form(
+    optimizer: type[RuleOptimizer],
+    name: str,
+    lists: str,
+    defaults: str,
+    options: str,
+    gradients: str = "grads",
+):
+    """One step of an optimizer, as a function of its parameters and their state.
+
+    Args:
+        optimizer: whose step it is.
+        name: of the function.
+        lists: names of the lists of state, in order.
+        defaults: arguments after them, "name=value" each.
+        options: arguments without a value, by keyword only.
+        gradients: name of the list of gradients.
+    """
+    places = ["params", gradients, *lists.split()]
+    parameters = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in places]
+    for text in defaults.split():
+        key, _, value = text.partition("=")
+        default = ast.literal_eval(value)
+        parameters.append(
+            Parameter(key, Parameter.POSITIONAL_OR_KEYWORD, default=default)
+        )
+    parameters += [Parameter(n, Parameter.KEYWORD_ONLY) for n in options.split()]
+    signature = Signature(parameters)
+
+    def step(*args, **kwargs) -> None:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        params, grads, *kept = (given.pop(place) for place in places)
+        _step(optimizer, params, grads, dict(zip(places[2:], kept, strict=True)), given)
+
+    step.__name__ = step.__qualname__ = name
+    step.__module__ = optimizer.__module__
+    step.__signature__ = signature
+    step.__doc__ = _DOC.format(kind=optimizer.__name__, lists=", ".join(places[2:]))
+    return step
+
+
+_DOC = """One step of `{kind}` on lists of tensors, which are changed in place.
+
+Args:
+    params, ...: the parameters, their gradients, and the state of each: {lists}.
+    foreach, fused (bool): False takes the plain loop.
+    has_complex, has_sparse_grad (bool): accepted; the tensors say it themselves.
+
+The others are options of `{kind}`. Call it under `no_grad()`.
+
+Raises:
+    TypeError: an option is missing.
+    ValueError: a list has another length than the parameters.
+"""
+
+
+def _step(optimizer, params, grads, kept: dict, options: dict) -> None:
+    """Steps an optimizer that has no parameters of its own."""
+    own = object.__new__(optimizer)
+    own.grad_scale = options.pop("grad_scale", None)
+    own.found_inf = options.pop("found_inf", None)
+    for pair, halves in _PAIRS.items():
+        if halves[0] in options:
+            options[pair] = tuple(options.pop(half) for half in halves)
+    options.setdefault("decoupled_weight_decay", optimizer is taeda.optim.AdamW)
+    # What only the class has: a function's state says nothing of how it began.
+    options.setdefault("lr", 0.0)
+    own.defaults, states = options, _states(params, grads, kept)
+    own.state = dict(zip(params, states, strict=True))
+    sparse = any(g.is_sparse for g in grads)
+    if own._batches(options) and not sparse and params:
+        own._launch_all(options, Plan(own, options, list(params)), list(grads))
+    else:
+        for p, g in zip(params, grads, strict=True):
+            own._update(p, g, options)
+    for name, values in kept.items():
+        entry = _entry(name)
+        for i, state in enumerate(states[: len(values)]):
+            if values[i] is not state.get(entry):
+                values[i] = state[entry]
+
+
+def _entry(name: str) -> str:
+    return _ENTRIES.get(name) or name.removesuffix("s")
+
+
+def _states(params, grads, kept: dict) -> list[dict]:
+    """The state of each parameter; lists that an option does not need are empty."""
+    lengths = {"grads": len(grads), **{n: len(v) for n, v in kept.items() if v}}
+    for name, length in lengths.items():
+        if length != len(params):
+            raise ValueError(f"{name}: expected {len(params)} tensors, got {length}")
+    return [{_entry(n): v[i] for n, v in kept.items() if v} for i in range(len(params))]
