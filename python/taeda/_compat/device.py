@@ -52,6 +52,12 @@ def reset_peak_memory_stats(device=None) -> None:
     """Restarts the count of the largest memory use."""
 
 
+def record_memory_history(
+    enabled: str | None = "all", stacks: str = "python", max_entries: int = 0
+) -> None:
+    """Notes who asks for the device's memory, of which none is used."""
+
+
 def memory_stats(device=None) -> dict:
     """Counts of the device's memory, of which none is used."""
     return {}
@@ -289,6 +295,14 @@ class device_of(device):
         )
 
 
+# The part of a device that PyTorch names where such a class is made.
+_PARTS = {
+    "mps.Event": "acquireEvent",
+    "mtia.MTIAGraph": "mtiagraphCreate",
+    "mtia.graph": "getCurrentDevice",
+}
+
+
 def _kept(line: str, defined: dict) -> dict:
     """The names of a line, and what each stands for among `defined` or the classes."""
     import sys
@@ -299,13 +313,15 @@ def _kept(line: str, defined: dict) -> dict:
     outer = vars(sys.modules[__name__.rpartition(".")[0]])
     for entry in line.split():
         name, _, same = entry.partition("=")
+        name, refuses, part = name.partition("!")
         path = f"{__name__.removeprefix('taeda.')}.{name}"
-        if name.endswith("!"):
-            kept[name.rstrip("!")] = _no_device
+        if refuses:
+            kept[name] = _without(part) if part else _no_device
         elif __name__.count(".") > 1 and name in outer:
             kept[name] = outer[name]  # `taeda.xpu.streams` shows those of `taeda.xpu`
         elif path in CLASSES:
-            fail = _without("acquireEvent") if path == "mps.Event" else None
+            part = _PARTS.get(path)
+            fail = _without(part) if part else None
             kept[name] = unmade_class(path, fail)
         else:
             kept[name] = defined[same or name]

@@ -15,6 +15,7 @@ names of `device.py`, or of `unmade.CLASSES`, that their module has.
     name           as `device.py` defines it
     name=other     the same object under another name
     name!          refuses, as PyTorch's does in a build without that device
+    name!part      the same, where PyTorch's says which of its parts needs the device
 """
 
 from __future__ import annotations
@@ -51,7 +52,27 @@ DEVICES = {
         "Marks for Apple's tools",
         "start stop profile is_metal_capture_enabled is_capturing_metal",
     ),
-    "mtia": ("Meta's accelerators", "is_available is_initialized device_count"),
+    "mtia": (
+        "Meta's accelerators",
+        "is_available is_initialized device_count init! initial_seed! get_rng_state!"
+        " synchronize!getCurrentDevice current_device!getCurrentDevice"
+        " current_stream!getCurrentDevice default_stream!getCurrentDevice"
+        " get_device_capability!getCurrentDevice"
+        " get_device_properties!getCurrentDevice set_rng_state!getCurrentDevice"
+        " set_device!setCurrentDevice set_stream!setCurrentStream"
+        " snapshot!memorySnapshot empty_cache!emptyCache"
+        " attach_out_of_memory_observer!attachOutOfMemoryObserver"
+        " graph_pool_handle!graphPoolHandle memory_stats memory_allocated"
+        " max_memory_allocated=memory_allocated reset_peak_memory_stats"
+        " record_memory_history get_rng_state_all set_rng_state_all manual_seed"
+        " manual_seed_all=manual_seed seed seed_all=seed device stream StreamContext"
+        " is_bf16_supported MTIAGraph graph",
+    ),
+    "mtia.memory": (
+        "What is used of their memory",
+        "memory_stats memory_allocated max_memory_allocated reset_peak_memory_stats",
+    ),
+    "mtia.mtia_graph": ("Recorded work", "MTIAGraph graph graph_pool_handle"),
     "xpu": (
         "Intel's GPUs",
         "is_available is_initialized is_bf16_supported device_count empty_cache"
@@ -71,6 +92,24 @@ DEVICES = {
         " XPUGraph graph XPUPluggableAllocator change_current_allocator"
         " default_generators device_of is_current_stream_capturing seed seed_all=seed"
         " stream StreamContext use_mem_pool",
+    ),
+    "xpu.graphs": (
+        "Recorded work",
+        "XPUGraph graph graph_pool_handle is_current_stream_capturing"
+        " make_graphed_callables",
+    ),
+    "xpu.memory": (
+        "What is used of their memory",
+        "MemPool XPUPluggableAllocator change_current_allocator empty_cache"
+        " get_per_process_memory_fraction max_memory_allocated max_memory_reserved"
+        " mem_get_info memory_allocated memory_reserved memory_snapshot memory_stats"
+        " memory_stats_as_nested_dict reset_accumulated_memory_stats"
+        " reset_peak_memory_stats set_per_process_memory_fraction use_mem_pool",
+    ),
+    "xpu.random": (
+        "Their random numbers",
+        "get_rng_state get_rng_state_all set_rng_state set_rng_state_all manual_seed"
+        " manual_seed_all seed seed_all initial_seed",
     ),
     "xpu.streams": ("Queues of work on Intel's GPUs", "Event Stream"),
 }

@@ -6,19 +6,11 @@ the device has them for that as well, and refuses like this when they are used.
 
 from __future__ import annotations
 
-__all__ = ["CLASSES", "GRAPH", "refusing_function", "unmade_class"]
+__all__ = ["CLASSES", "refusing_function", "unmade_class"]
 
-GRAPH = (
-    "capture_begin() capture_end() instantiate() replay() reset() pool()"
-    " enable_debug_mode() debug_dump(path)"
-)
 # Members of classes, by class: `name(parameters)` for a method, `@name(parameters)` for
 # a static one, `name` for a property. The first is the class's own parameter list.
 CLASSES = {
-    "accelerator.Graph": (
-        "(keep_graph=False,*,pool=None,capture_error_mode='default')"
-        f" __enter__() __exit__(*exc_info) {GRAPH}"
-    ),
     "cuda.GreenContext": (
         "() @create(*,num_sms=None,workqueue_scope=None,"
         "workqueue_concurrency_limit=None,device_id=None)"
@@ -29,6 +21,11 @@ CLASSES = {
         "(enable_timing=False) record() wait() query() synchronize()"
         " elapsed_time(end_event)"
     ),
+    "mtia.MTIAGraph": (
+        "(keep_graph=False) capture_begin(pool) capture_end() instantiate() replay()"
+        " reset() pool()"
+    ),
+    "mtia.graph": "(mtia_graph,pool=None,stream=None) __enter__() __exit__(*args)",
     "xpu.Event": (
         "(enable_timing=False) record(stream=None) wait(stream=None) query()"
         " synchronize() elapsed_time(end_event)"

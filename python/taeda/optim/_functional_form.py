@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-from inspect import Parameter, Signature
-
 import taeda
-from taeda.optim._rule import RuleOptimizer, Plan
+from taeda.optim._rule import Plan, RuleOptimizer
 
 # Entries of a state whose list has another name than theirs with an "s".
 _ENTRIES = {
@@ -41,28 +38,18 @@ def functional_form(
         gradients: name of the list of gradients.
     """
     places = ["params", gradients, *lists.split()]
-    parameters = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in places]
-    for text in defaults.split():
-        key, _, value = text.partition("=")
-        default = ast.literal_eval(value)
-        parameters.append(
-            Parameter(key, Parameter.POSITIONAL_OR_KEYWORD, default=default)
-        )
-    parameters += [Parameter(n, Parameter.KEYWORD_ONLY) for n in options.split()]
-    signature = Signature(parameters)
 
-    def step(*args, **kwargs) -> None:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        given = bound.arguments
+    def step(given: dict) -> None:
         params, grads, *kept = (given.pop(place) for place in places)
         _step(optimizer, params, grads, dict(zip(places[2:], kept, strict=True)), given)
 
-    step.__name__ = step.__qualname__ = name
-    step.__module__ = optimizer.__module__
-    step.__signature__ = signature
-    step.__doc__ = _DOC.format(kind=optimizer.__name__, lists=", ".join(places[2:]))
-    return step
+    # A function of that signature, without `inspect`, which takes long to import.
+    arguments = ", ".join([*places, *defaults.split(), "*", *options.split()])
+    space = {"step": step, "__name__": optimizer.__module__}
+    exec(f"def {name}({arguments}) -> None:\n    step(locals())", space)
+    made = space[name]
+    made.__doc__ = _DOC.format(kind=optimizer.__name__, lists=", ".join(places[2:]))
+    return made
 
 
 _DOC = """One step of `{kind}` on lists of tensors, which are changed in place.

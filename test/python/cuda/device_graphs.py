@@ -30,6 +30,21 @@ def test_a_replay_reads_what_lies_there_now() -> None:
     assert cuda.graphs.CUDAGraph is cuda.CUDAGraph
 
 
+def test_the_accelerators_graph_is_one() -> None:
+    x = taeda.zeros(4, device="cuda")
+    other = taeda.accelerator.Graph()
+    with cuda.stream(cuda.Stream()), other:
+        x.add_(2)
+    other.replay()
+    other.replay()
+    cuda.synchronize()
+    assert x.cpu().tolist() == [4] * 4
+    again = taeda.accelerator.Graph(pool=other.pool())
+    with pytest.raises(ZeroDivisionError), cuda.stream(cuda.Stream()), again:
+        1 / 0  # noqa: B018
+    taeda.accelerator.empty_host_cache()
+
+
 def test_recording_does_nothing_yet() -> None:
     x = taeda.zeros(4, device="cuda")
     graph, _ = capture(lambda: x.add_(1))

@@ -25,7 +25,7 @@ FILES = {
     "device_layers.py": 15,
     "device_random.py": 10,
     "device_pools.py": 20,
-    "device_graphs.py": 16,
+    "device_graphs.py": 17,
     "device_sharing.py": 7,
     "device_products.py": 37,
     "device_backward.py": 17,

@@ -16,11 +16,14 @@ MODULES = """
  nn nn.functional nn.init nn.parameter nn.modules nn.parallel nn.attention
 nn.attention.bias nn.attention.flex_attention nn.utils nn.utils.rnn
 nn.utils.parametrize nn.utils.parametrizations nn.utils.prune nn.utils.stateless
-optim optim.lr_scheduler optim.swa_utils linalg fft special sparse signal.windows
+optim optim.lr_scheduler optim.swa_utils optim.adadelta optim.adagrad optim.adam
+optim.adamax optim.adamw optim.asgd optim.nadam optim.radam optim.rmsprop optim.rprop
+optim.sgd linalg fft special sparse signal.windows
 masked nested autograd autograd.function autograd.functional autograd.forward_ad
 autograd.graph autograd.profiler func utils utils.data utils.checkpoint utils._pytree
 utils.dlpack utils.benchmark utils.hooks utils.cpp_extension cuda cuda.amp cuda.random
-cuda.memory cuda.nvtx cpu cpu.amp amp accelerator xpu mps backends backends.cpu
+cuda.memory cuda.nvtx cpu cpu.amp amp accelerator accelerator.memory
+accelerator.graphs xpu xpu.memory xpu.random xpu.graphs mps mtia backends backends.cpu
 backends.cuda backends.cudnn backends.mkl backends.mkldnn backends.openmp
 backends.opt_einsum backends.mps backends.quantized random distributions
 distributions.constraints distributions.transforms distributions.utils

@@ -5,7 +5,21 @@ Without one, what asks for it refuses, and what counts it says 0.
 
 from __future__ import annotations
 
-from taeda._compat.unmade import unmade_class
+from taeda._lazy import attributes
+
+from ._device import cuda as _cuda
+from .memory import (
+    empty_cache,
+    empty_host_cache,
+    get_memory_info,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_accumulated_memory_stats,
+    reset_peak_memory_stats,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,19 +50,7 @@ __all__ = [
     "set_stream",
     "synchronize",
 ]
-
-
-def _cuda() -> Any:
-    """`taeda.cuda`, where it has a GPU.
-
-    Raises:
-        RuntimeError: there is none.
-    """
-    from taeda import cuda
-
-    if not cuda.is_available():
-        raise RuntimeError("Cannot access accelerator device when none is available.")
-    return cuda
+__getattr__ = attributes(__name__, {"Graph": "graphs"}, ("graphs",))
 
 
 def is_available() -> bool:
@@ -110,69 +112,6 @@ def get_device_capability(device: Any = None, /) -> dict[str, Any]:
     _cuda().get_device_properties(device)
     every = (getattr(taeda, name) for name in dir(taeda))
     return {"supported_dtypes": {d for d in every if isinstance(d, taeda.dtype)}}
-
-
-def empty_cache() -> None:
-    """Give the driver back what no tensor uses."""
-    _cuda().empty_cache()
-
-
-def empty_host_cache() -> None:
-    """Give back page-locked memory that no tensor uses.
-
-    Raises:
-        NotImplementedError: it is kept until the process ends.
-    """
-    _cuda()
-    raise NotImplementedError("accelerator.empty_host_cache is not there yet")
-
-
-def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
-    """Free and total bytes of a device."""
-    return _cuda().mem_get_info(device_index)
-
-
-def memory_stats(device_index: Any = None, /) -> dict[str, Any]:
-    """Counts of blocks, segments and their bytes; see `taeda.cuda.memory_stats`."""
-    return _cuda().memory_stats(device_index)
-
-
-def memory_allocated(device_index: Any = None, /) -> int:
-    """Bytes that tensors use."""
-    return _cuda().memory_allocated(device_index)
-
-
-def max_memory_allocated(device_index: Any = None, /) -> int:
-    """The most bytes that tensors used at a time."""
-    return _cuda().max_memory_allocated(device_index)
-
-
-def memory_reserved(device_index: Any = None, /) -> int:
-    """Bytes that were taken from the driver, used or not."""
-    return _cuda().memory_reserved(device_index)
-
-
-def max_memory_reserved(device_index: Any = None, /) -> int:
-    """The most bytes that were taken from the driver at a time."""
-    return _cuda().max_memory_reserved(device_index)
-
-
-def reset_peak_memory_stats(device_index: Any = None, /) -> None:
-    """Let the largest uses count from now on."""
-    _cuda().reset_peak_memory_stats(device_index)
-
-
-def reset_accumulated_memory_stats(device_index: Any = None, /) -> None:
-    """Let the totals count from now on; see `taeda.cuda`."""
-    _cuda().memory.reset_accumulated_memory_stats(device_index)
-
-
-def _no_graph(*args: Any, **kwargs: Any) -> None:
-    _cuda()
-    raise NotImplementedError("accelerator.Graph is not there yet")
-
-
-Graph = unmade_class("accelerator.Graph", _no_graph)
 
 
 class device_index:
