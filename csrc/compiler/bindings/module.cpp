@@ -97,6 +97,11 @@ PYBIND11_MODULE(_compiler, m) {
   m.def("opened_kernels",
         &loops::opened_kernels,
         "Paths of the cached kernels that this process has loaded.");
+  m.def("configure_cache",
+        &loops::configure_cache,
+        pybind11::arg("used"),
+        pybind11::arg("tag"),
+        "Whether kernels are cached in files, and text in their names.");
   m.def("kernel_folder",
         &loops::cache_folder,
         "The folder of cached kernels; None where there can be none.");

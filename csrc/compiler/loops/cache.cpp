@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <mutex>
+#include <utility>
 
 namespace taeda::compiler::loops {
 
@@ -59,9 +61,41 @@ fs::path wanted_folder() {
   return fs::path(home) / ".cache" / "taeda";
 }
 
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && std::strcmp(value, "1") == 0;
+}
+
+struct Settings {
+  std::mutex mutex;  // guards the others
+  bool used = !is_set("TORCH_COMPILE_FORCE_DISABLE_CACHES") &&
+              !is_set("TORCHINDUCTOR_FORCE_DISABLE_CACHES");
+  std::string tag;
+
+  Settings() {
+    const char* given = std::getenv("TORCH_COMPILE_CACHE_KEY_TAG");
+    if (given != nullptr) tag = given;
+  }
+};
+
+Settings& settings() {
+  static Settings made;
+  return made;
+}
+
 }  // namespace
 
+void configure_cache(bool used, std::string tag) {
+  std::lock_guard lock(settings().mutex);
+  settings().used = used;
+  settings().tag = std::move(tag);
+}
+
 std::optional<std::string> cache_folder() {
+  {
+    std::lock_guard lock(settings().mutex);
+    if (!settings().used) return std::nullopt;
+  }
   fs::path folder = wanted_folder();
   if (folder.empty()) return std::nullopt;
   folder /= "kernels";
@@ -74,6 +108,10 @@ std::optional<std::string> cache_folder() {
 std::string cache_path(const std::string& folder, const std::string& text) {
   Hash hash;
   hash.add(toolchain().identity);
+  {
+    std::lock_guard lock(settings().mutex);
+    hash.add(settings().tag);
+  }
   hash.add(text);
   return str_cat(folder, "/", hex(hash.one), hex(hash.two), ".so");
 }

@@ -21,6 +21,7 @@ __all__ = [
     "is_exporting",
     "list_backends",
     "load_cache_artifacts",
+    "nested_compile_region",
     "reset",
     "save_cache_artifacts",
     "set_default_backend",
@@ -37,6 +38,7 @@ __getattr__ = attributes(
         "set_default_backend": "_backends",
         "set_stance": "_stance",
     },
+    ("config",),
 )
 
 
@@ -234,6 +236,42 @@ def substitute_in_graph(
         return polyfill
 
     return add
+
+
+def nested_compile_region(
+    fn=None, *, options=None, max_reuse_entries: int = 8, reuse_hash_fn=None
+):
+    """A function of which a model has many equal calls, such as its layers.
+
+    Equal parts of graphs are compiled once here whether they are marked or not, so that
+    the mark changes nothing but what the function is called.
+
+    Args:
+        fn: the function; without it, a decorator is returned.
+        options: NotImplementedError where given: other settings for such calls.
+        max_reuse_entries, reuse_hash_fn: accepted; nothing is kept for the calls.
+
+    Raises:
+        AssertionError: something that cannot be called.
+
+    Example:
+        >>> @taeda.compiler.nested_compile_region
+        ... def layer(x):
+        ...     return x.sin() * 2
+        >>> taeda.compile(lambda x: layer(layer(x)))(taeda.zeros(2))
+        tensor([0., 0.])
+    """
+    if options is not None:
+        raise NotImplementedError("nested_compile_region: options are not there yet")
+    if fn is None:
+        return nested_compile_region
+    from functools import wraps
+
+    @wraps(_callable(fn, "nested_compile_region"))
+    def region(*args, **kwargs):
+        return fn(*args, **kwargs)
+
+    return region
 
 
 def wrap_numpy(fn):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import collections.abc
 import contextlib
 import functools
+import importlib
 import types
 import warnings
 
-__all__ = ["Settings", "settings_module"]
+__all__ = ["Settings", "Together", "settings_module"]
 
 
 class Settings(types.ModuleType):
@@ -22,11 +24,12 @@ class Settings(types.ModuleType):
     """
 
     def __getattr__(self, name: str):
-        values, aliases = self.__dict__["_values"], self.__dict__["_aliases"]
-        found = values.get(aliases.get(name, name), self.__dict__["_fixed"].get(name))
-        if found is None:
-            raise AttributeError(f"{self.__name__}.{name} does not exist", name=name)
-        return found
+        own = self.__dict__
+        known = own["_aliases"].get(name, name)
+        for settings in (own["_values"], own["_fixed"]):
+            if known in settings:
+                return settings[known]
+        raise AttributeError(f"{self.__name__}.{name} does not exist", name=name)
 
     def __setattr__(self, name: str, value) -> None:
         own = self.__dict__
@@ -87,6 +90,41 @@ class Settings(types.ModuleType):
             setattr(self, name, value)
 
 
+class Together(collections.abc.MutableMapping):
+    """A module's own settings, and some of another's.
+
+    Args:
+        own: the settings that it has alone.
+        home: the other module, which is imported at the first use.
+        names: of the other's settings.
+    """
+
+    def __init__(self, own: dict, home: str, names: str) -> None:
+        self._own, self._home, self._names = own, home, names.split()
+
+    def _of(self, name: str) -> dict:
+        if name in self._own:
+            return self._own
+        if name in self._names:
+            return vars(importlib.import_module(self._home))["_values"]
+        raise KeyError(name)
+
+    def __getitem__(self, name: str):
+        return self._of(name)[name]
+
+    def __setitem__(self, name: str, value) -> None:
+        self._of(name)[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError(f"{name}: settings are not deleted")
+
+    def __iter__(self):
+        return iter([*self._own, *self._names])
+
+    def __len__(self) -> int:
+        return len(self._own) + len(self._names)
+
+
 class _Patch(contextlib.ContextDecorator):
     def __init__(self, settings: Settings, changes: dict) -> None:
         self._settings, self._changes = settings, changes
@@ -119,12 +157,12 @@ def _say_fixed(settings: Settings, name: str, value) -> None:
         )
 
 
-def settings_module(module, values: dict, changed, aliases=None, fixed=None) -> None:
+def settings_module(module, values, changed, aliases=None, fixed=None) -> None:
     """Makes a module one of settings.
 
     Args:
         module: as it is in `sys.modules`.
-        values: the settings with their defaults, which give their types.
+        values: a mapping of the settings to their defaults, which give their types.
         changed: called with the name and value of what was set.
         aliases: other names of settings.
         fixed: names of PyTorch's that have one value here; others are warned of.

@@ -1,0 +1,64 @@
+"""Settings of compilation.
+
+Each is an attribute of this module: `config.recompile_limit = 16`, or
+`with config.patch(recompile_limit=16):`. Those of capture are the same as in
+`taeda._dynamo.config`, which says what they do.
+
+    force_disable_caches   False  kernels are compiled anew, and not kept in files
+    cache_key_tag          ""     part of what kernels are found by in files
+
+TORCH_COMPILE_FORCE_DISABLE_CACHES=1, TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 and
+TORCH_COMPILE_CACHE_KEY_TAG set these two where the program starts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from taeda.compiler._config import Together, settings_module
+
+_OFF = ("TORCH_COMPILE_FORCE_DISABLE_CACHES", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
+_OWN = {
+    "cache_key_tag": os.environ.get("TORCH_COMPILE_CACHE_KEY_TAG", ""),
+    "force_disable_caches": any(os.environ.get(name) == "1" for name in _OFF),
+}
+_VALUES = Together(
+    _OWN,
+    "taeda._dynamo.config",
+    "assume_static_by_default automatic_dynamic_shapes capture_scalar_outputs"
+    " capture_dynamic_output_shape_ops fail_on_recompile_limit_hit recompile_limit",
+)
+_FIXED = {
+    "accumulated_recompile_limit": 256,
+    "allow_unspec_int_on_nn_module": False,
+    "dynamic_shapes": True,
+    "dynamic_sources": "",
+    "dynamic_values": "",
+    "enable_cpp_symbolic_shape_guards": True,
+    "force_cudagraph_gc": False,
+    "job_id": None,
+    "log_file_name": None,
+    "pgo_extra_read_key": None,
+    "pgo_extra_write_key": None,
+    "reorderable_logging_functions": set(),
+    "skip_tensor_guards_with_matching_dict_tags": True,
+    "unbacked_sources": "",
+    "verbose": True,
+    "wrap_top_frame": False,
+}
+
+
+def _changed(name: str, value) -> None:
+    if name in _OWN:
+        from taeda import _compiler
+
+        used = not _OWN["force_disable_caches"]
+        _compiler.configure_cache(used, _OWN["cache_key_tag"])
+    else:
+        from taeda._dynamo import config
+
+        config._changed(name, value)
+
+
+settings_module(sys.modules[__name__], _VALUES, _changed, None, _FIXED)
