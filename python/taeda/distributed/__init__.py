@@ -47,9 +47,9 @@ _MODULES = {
 _PUBLIC = {name: module for module in _MODULES for name in _MODULES[module].split()}
 _SUBMODULES = (
     "_composable _functional_collectives _shard _tensor algorithms argparse_util"
-    " autograd c10d_logger checkpoint constants device_mesh distributed_c10d elastic"
-    " fsdp launch launcher logging_handlers nn optim pipelining remote_device rpc run"
-    " tensor utils"
+    " autograd c10d_logger checkpoint collective_utils constants device_mesh"
+    " distributed_c10d elastic fsdp launch launcher logging_handlers nn optim"
+    " pipelining remote_device rpc run tensor utils"
 ).split()
 
 __all__ = [

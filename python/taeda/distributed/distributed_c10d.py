@@ -27,6 +27,7 @@ from ._collectives import (
     _all_gather_base,
     _reduce_scatter_base,
 )
+from ._debug import DebugLevel, get_debug_level
 from ._gloo import ProcessGroupGloo
 from ._join import _abort_process_group, _get_default_group  # noqa: F401
 from ._join import _new_group as _new_group_with_tag
@@ -49,6 +50,7 @@ _world = _the_world
 GroupName = NewType("GroupName", str)
 
 __all__ = [
+    "DebugLevel",
     "GroupName",
     *(name for part in _PARTS for name in part.__all__),
     "ProcessGroup",
@@ -58,6 +60,7 @@ __all__ = [
     "_reduce_scatter_base",
     "default_pg_nccl_timeout",
     "default_pg_timeout",
+    "get_debug_level",
     "get_default_backend_for_device",
     "is_available",
     "is_backend_available",

@@ -25,7 +25,7 @@ __all__ = [
 __getattr__ = attributes(
     __name__,
     _WHERE,
-    "_compatibility _pytree _symbolic_trace experimental graph graph_module"
+    "_compatibility _pytree _symbolic_trace annotate experimental graph graph_module"
     " immutable_collections interpreter node operator_schemas passes proxy"
-    " subgraph_rewriter traceback".split(),
+    " subgraph_rewriter tensor_type traceback".split(),
 )

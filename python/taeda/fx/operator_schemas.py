@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import types
+import typing
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -12,9 +14,11 @@ from taeda._ops import OpOverload, OpOverloadPacket
 __all__ = [
     "ArgsKwargsPair",
     "check_for_mutable_operation",
+    "create_type_hint",
     "get_signature_for_torch_op",
     "normalize_function",
     "normalize_module",
+    "type_matches",
 ]
 
 _BY_KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -200,3 +204,54 @@ def check_for_mutable_operation(target, args: tuple, kwargs: dict[str, Any]) -> 
             "functional code, so operations that mutate operands in-place (e.g. via "
             "`out` arguments) are not supported"
         )
+
+
+def create_type_hint(x):
+    """The hint of a list or tuple of types; any other type as it is.
+
+    Args:
+        x: a type, or a list or tuple of them, of which one has to be above the others.
+
+    Example:
+        >>> taeda.fx.operator_schemas.create_type_hint([bool, int])
+        list[int]
+    """
+    if not isinstance(x, (list, tuple)):
+        return x
+    whole = Any
+    for kind in x:
+        if all(isinstance(each, type) and issubclass(each, kind) for each in x):
+            whole = kind
+            break
+    return list[whole] if isinstance(x, list) else tuple[whole, ...]
+
+
+def type_matches(signature_type, argument_type) -> bool:
+    """Whether an argument of one type may be given where a signature asks for another.
+
+    Example:
+        >>> taeda.fx.operator_schemas.type_matches(list[int], tuple[int, int])
+        True
+    """
+    if signature_type == argument_type:
+        return True
+    kind = typing.get_origin(signature_type)
+    if kind in (typing.Union, types.UnionType):
+        choices = typing.get_args(signature_type)
+        return any(type_matches(choice, argument_type) for choice in choices)
+    if signature_type is int and argument_type is taeda.dtype:
+        return True  # dtypes are numbers in schemas
+    if kind is list:
+        (wanted,) = typing.get_args(signature_type)
+        if argument_type == wanted:
+            return True  # one number stands for all
+        if typing.get_origin(argument_type) not in (list, tuple):
+            return False
+        given = [a for a in typing.get_args(argument_type) if a is not ...]
+        return all(a == wanted or _is_below(a, wanted) for a in given)
+    return _is_below(argument_type, signature_type)
+
+
+def _is_below(argument_type, signature_type) -> bool:
+    both = isinstance(argument_type, type) and isinstance(signature_type, type)
+    return both and issubclass(argument_type, signature_type)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 
 __all__ = [
     "annotate",
+    "annotate_fn",
     "format_stack",
     "get_current_meta",
     "has_preserved_node_meta",
@@ -83,6 +85,20 @@ def annotate(annotation_dict: dict):
     """A context: nodes made in it have these entries in `meta["custom"]`."""
     custom = {**_now.meta.get("custom", {}), **annotation_dict}
     return _exchanged(meta={**_now.meta, "custom": custom})
+
+
+def annotate_fn(annotation_dict: dict):
+    """A decorator: nodes made in the function are those of `annotate`."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def annotated(*args, **kwargs):
+            with annotate(annotation_dict):
+                return function(*args, **kwargs)
+
+        return annotated
+
+    return decorate
 
 
 def _kept(meta: dict) -> dict:

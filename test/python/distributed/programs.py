@@ -356,3 +356,39 @@ def records(rank: int, world: int) -> list:
         (e["collective"], e["state"], e["bytes"], os.path.basename(e["caller"]))
         for e in _distributed.flight_record()
     ]
+
+
+def synchronised(rank: int, world: int):
+    """Objects of all ranks, and failures of one that all ranks have."""
+    from taeda.distributed import collective_utils
+
+    join(".", rank, world)
+    group = dist.new_group([0, 1])
+
+    def fail(at: int):
+        def made():
+            if rank == at:
+                raise KeyError("no id")
+            return rank
+
+        return made
+
+    def told(call) -> str:
+        try:
+            return repr(call())
+        except (RuntimeError, TypeError) as error:
+            return f"{type(error).__name__} {type(error.__cause__).__name__}: {error}"
+
+    gather, share = collective_utils.all_gather, collective_utils.broadcast
+    found = [
+        told(lambda: gather(lambda: rank * 10, "ids", pg=group)),
+        told(lambda: share(lambda: rank + 5, rank=1, pg=group)),
+        told(lambda: gather(fail(1), pg=group)),
+        told(lambda: share(fail(0), stage_name="ids", pg=group)),
+        told(lambda: gather(1, f"stage {rank}", pg=group)),
+    ]
+    kinds = [None] * world
+    check = collective_utils.all_gather_object_enforce_type
+    found.append(told(lambda: check(group, kinds, 1 if rank else "one")))
+    dist.barrier()
+    return found
