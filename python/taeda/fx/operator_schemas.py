@@ -243,8 +243,8 @@ def type_matches(signature_type, argument_type) -> bool:
         return True  # dtypes are numbers in schemas
     if kind is list:
         (wanted,) = typing.get_args(signature_type)
-        if argument_type == wanted:
-            return True  # one number stands for all
+        if argument_type is int is wanted:
+            return True  # one number stands for all, as in sizes
         if typing.get_origin(argument_type) not in (list, tuple):
             return False
         given = [a for a in typing.get_args(argument_type) if a is not ...]

@@ -11,7 +11,7 @@ import torch.fx.operator_schemas as theirs
 import torch.fx.tensor_type as their_types
 from taeda.fx import annotate, operator_schemas, tensor_type
 
-List, Tuple = typing.List, typing.Tuple  # noqa: UP006
+List, Tuple, Union = typing.List, typing.Tuple, typing.Union  # noqa: UP006
 TYPES = [
     int,
     float,
@@ -19,14 +19,12 @@ TYPES = [
     str,
     typing.Any,
     type(None),
-    int | None,
-    int | str,
+    Union[int, None],
+    Union[int, str],
     tuple,
     list[int],
     List[int],
     List[float],
-    List[List[int]],
-    List[typing.Any],
     tuple[int, int],
     Tuple[int],
     Tuple[int, float],
