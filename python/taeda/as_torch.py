@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
+
+from taeda._torch_names import adopt, adopt_loaded, give_back
 
 __all__ = ["install", "main", "uninstall"]
 
@@ -21,10 +24,15 @@ _CHILDREN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_children"
 
 
 class _Finder:
-    """Answers imports of `torch` and its submodules with this library's modules."""
+    """Answers imports of `torch` and its submodules with this library's modules.
+
+    Those get the other name as soon as they have run (`taeda._torch_names`).
+    """
 
     @staticmethod
     def find_spec(name: str, path=None, target=None):
+        if name.startswith("taeda."):
+            return _named_spec(name, path, target)
         if name == "functorch" or name.startswith("functorch."):
             # The old place of taeda.func.
             own = "taeda._functorch.former_package" + name[len("functorch") :]
@@ -54,6 +62,26 @@ class _Finder:
             from taeda._distribution import Distribution
 
             yield Distribution("torch", _INTERFACE)
+
+
+def _named_spec(name: str, path, target):
+    """A module's spec as other finders have it, with a loader that names it."""
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        if finder is _Finder or find is None:
+            continue
+        spec = find(name, path, target)
+        if spec is not None:
+            if isinstance(spec.loader, type):  # has no state: its methods are static
+                spec.loader = spec.loader()
+            spec.loader.exec_module = partial(_run, name, spec.loader.exec_module)
+            return spec
+    return None
+
+
+def _run(name: str, exec_module, module) -> None:
+    exec_module(module)
+    adopt(name, sys.modules.get(name, module))  # some put another object there
 
 
 class _Loader:
@@ -90,7 +118,8 @@ def install() -> None:
         sys.meta_path.insert(0, _Finder)
     _show_children()
     _name_library("torch")
-    taeda.torch, taeda.__name__ = taeda, "torch"
+    adopt_loaded()
+    taeda.torch = taeda
     from taeda import optim, version
     from taeda.torch_version import TorchVersion
 
@@ -122,8 +151,6 @@ def _name_library(name: str) -> None:
     import taeda
 
     taeda._C._set_library_name(name)
-    for kind in (taeda.dtype, taeda.layout, taeda.memory_format):
-        kind.__module__ = name  # their objects are pickled as globals of it
 
 
 def uninstall() -> None:
@@ -132,7 +159,7 @@ def uninstall() -> None:
 
     sys.meta_path[:] = [f for f in sys.meta_path if f is not _Finder]
     _hide_children()
-    taeda.__name__ = "taeda"
+    give_back()
     taken = ("torch", "functorch")
     for name in [n for n in sys.modules if n.partition(".")[0] in taken]:
         module = sys.modules[name]
@@ -165,4 +192,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    from taeda.as_torch import main  # the module that programs import, not a second
+
     sys.exit(main())

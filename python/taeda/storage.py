@@ -285,7 +285,7 @@ def _old_class(name: str, dtype_name: str):
     body = {
         "__new__": make,
         "__doc__": f"A TypedStorage of {dtype_name}.",
-        "__module__": "taeda",
+        "__module__": taeda.__name__,
         "from_buffer": classmethod(buffered),
         "from_file": classmethod(of_file),
     }

@@ -90,8 +90,12 @@ def seed() -> None:
 default_generators: tuple = ()
 
 
+# The device's module without the library's name, which as_torch replaces later.
+_path = __name__.removeprefix("taeda.")
+
+
 def _upper() -> str:
-    return __name__.removeprefix("taeda.").partition(".")[0].upper()
+    return _path.partition(".")[0].upper()
 
 
 def _no_device(*args, **kwargs):
@@ -107,9 +111,8 @@ def _without(what: str, parameters: str = "*args,**kwargs"):
     def fail():
         raise RuntimeError(f"Cannot execute {what}() without {_upper()} backend.")
 
-    path = f"{__name__.removeprefix('taeda.')}.{what}"
     return refusing_function(
-        path, parameters, fail, "Raises RuntimeError: there is no such device."
+        f"{_path}.{what}", parameters, fail, "Raises RuntimeError: there is no such device."
     )
 
 
@@ -299,7 +302,7 @@ def _kept(line: str, defined: dict) -> dict:
     outer = vars(sys.modules[__name__.rpartition(".")[0]])
     for entry in line.split():
         name, _, same = entry.partition("=")
-        path = f"{__name__.removeprefix('taeda.')}.{name}"
+        path = f"{_path}.{name}"
         if name.endswith("!"):
             kept[name.rstrip("!")] = _no_device
         elif __name__.count(".") > 1 and name in outer:
@@ -312,7 +315,7 @@ def _kept(line: str, defined: dict) -> dict:
     return kept
 
 
-_line = DEVICES.get(__name__.removeprefix("taeda."))
+_line = DEVICES.get(_path)
 if _line is not None:
     from taeda._lazy import attributes as _attributes
 

@@ -6,6 +6,8 @@ the device has them for that as well, and refuses like this when they are used.
 
 from __future__ import annotations
 
+import taeda
+
 __all__ = ["CLASSES", "GRAPH", "refusing_function", "unmade_class"]
 
 GRAPH = (
@@ -62,7 +64,7 @@ def refusing_function(path: str, parameters: str, fail, doc: str):
     refuse = eval(f"lambda {parameters}: fail()", {"fail": fail})
     module, _, name = path.rpartition(".")
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__module__ = f"taeda.{module}".rstrip(".")
+    refuse.__module__ = f"{taeda.__name__}.{module}".rstrip(".")
     refuse.__doc__ = doc
     return refuse
 
@@ -87,7 +89,7 @@ def unmade_class(path: str, fail=None) -> type:
     module, _, name = path.rpartition(".")
     fail = fail or _dummy(name)
     space: dict = {
-        "__module__": f"taeda.{module}",
+        "__module__": f"{taeda.__name__}.{module}",
         "__doc__": "Of a device that is not there: making one raises what PyTorch's "
         "build without the device raises.",
     }
