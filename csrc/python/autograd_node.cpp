@@ -78,6 +78,7 @@ PyTypeObject* type_for(const std::string& name) {
                            {},
                            Py_TPFLAGS_DISALLOW_INSTANTIATION,
                            node_base_type);
+  if (!own) found->second->tp_name += std::strlen("builtins.");
   return found->second;
 }
 

@@ -180,7 +180,7 @@ def cuda(self, device=None, non_blocking: bool = False):
 def type(self, dtype=None, non_blocking: bool = False):
     """The class's name, or a converted copy."""
     if dtype is None:
-        return "taeda.storage.UntypedStorage"
+        return f"{taeda.__name__}.storage.UntypedStorage"
     tensor = _seen(self).to(dtype, copy=True)
     return taeda.storage.TypedStorage(
         wrap_storage=tensor.untyped_storage(), dtype=tensor.dtype

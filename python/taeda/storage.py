@@ -138,7 +138,7 @@ class TypedStorage:
         if dtype is None:
             name = str(self.dtype).rpartition(".")[2]
             kinds = {value: key for key, value in STORAGE_DTYPES.items()}
-            return f"taeda.{kinds.get(name, 'UntypedStorage')}"
+            return f"{taeda.__name__}.{kinds.get(name, 'UntypedStorage')}"
         return self._moved(self._tensor().to(dtype))
 
     def share_memory_(self) -> TypedStorage:

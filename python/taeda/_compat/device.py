@@ -111,8 +111,9 @@ def _without(what: str, parameters: str = "*args,**kwargs"):
     def fail():
         raise RuntimeError(f"Cannot execute {what}() without {_upper()} backend.")
 
+    path = f"{_path}.{what}"
     return refusing_function(
-        f"{_path}.{what}", parameters, fail, "Raises RuntimeError: there is no such device."
+        path, parameters, fail, "Raises RuntimeError: there is no such device."
     )
 
 

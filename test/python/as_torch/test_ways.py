@@ -65,7 +65,8 @@ def test_pickle_copy_hints_and_source(run):
         print(type(copy.deepcopy(model)), type(copy.copy(model[0])))
         print(typing.get_type_hints(nn.Linear.forward)["input"])
         print(inspect.getsource(nn.Linear).partition("(")[0])
-        print(inspect.getmodule(nn.Linear).__name__, nn.__name__, nn.functional.__name__)
+        owner = inspect.getmodule(nn.Linear)
+        print(owner.__name__, nn.__name__, nn.functional.__name__)
         print(inspect.getfile(torch.optim.SGD).rpartition("/")[2])
         for call in ("torch.foo", "nn.foo", "torch.optim.foo", "torch.utils.data.foo"):
             try:
