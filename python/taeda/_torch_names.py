@@ -96,6 +96,9 @@ def _rename(module, names: _Names) -> None:
     path = names[vars(module).get("__name__")]
     if path is not None:
         module.__name__ = path
+    spec = module.__spec__
+    if spec is not None and names[spec.name] is not None:
+        _rename_spec(module, spec, names)
     for value in list(vars(module).values()):
         kind = type(value)
         if kind in _FUNCTIONS:
@@ -107,6 +110,16 @@ def _rename(module, names: _Names) -> None:
         elif kind is ModuleType and value.__spec__ is None:
             if names[value.__name__] is not None:  # the module made it itself
                 _rename(value, names)
+
+
+def _rename_spec(module, spec, names: _Names) -> None:
+    """For how modules are printed, and `importlib.util.find_spec`."""
+    spec.name = path = names[spec.name]
+    if hasattr(spec.loader, "name"):  # it refuses to speak of other modules
+        spec.loader.name = path
+    package = names[module.__package__]
+    if package is not None:  # relative imports ask whether both agree
+        module.__package__ = package
 
 
 def _rename_class(cls: type, names: _Names) -> None:

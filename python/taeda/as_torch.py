@@ -41,15 +41,13 @@ class _Finder:
         else:
             return None
         from importlib.machinery import ModuleSpec
-        from importlib.util import find_spec
 
-        try:
-            found = own in sys.modules or find_spec(own) is not None
-        except ModuleNotFoundError:
-            found = False
-        if not found:
+        found = _own_spec(own)
+        if found is None:
             return None
-        return ModuleSpec(name, _Loader(own), is_package=True)
+        spec = ModuleSpec(name, _Loader(own, found), origin=found.origin)
+        spec.submodule_search_locations = found.submodule_search_locations
+        return spec
 
     @staticmethod
     def find_distributions(context=None):
@@ -62,6 +60,20 @@ class _Finder:
             from taeda._distribution import Distribution
 
             yield Distribution("torch", _INTERFACE)
+
+
+def _own_spec(own: str):
+    """The spec of a module of this package; None where there is no such module."""
+    from importlib.machinery import ModuleSpec
+    from importlib.util import find_spec
+
+    module = sys.modules.get(own)
+    if module is not None:  # some are made without a spec
+        return module.__spec__ or ModuleSpec(own, None)
+    try:
+        return find_spec(own)
+    except ModuleNotFoundError:
+        return None
 
 
 def _named_spec(name: str, path, target):
@@ -85,19 +97,29 @@ def _run(name: str, exec_module, module) -> None:
 
 
 class _Loader:
-    def __init__(self, own: str) -> None:
-        self.own = own
+    """Hands out a module of this package, which is imported under its own name."""
+
+    def __init__(self, own: str, found) -> None:
+        self.own, self.found, self.made = own, found, False
 
     def create_module(self, spec):
         from importlib import import_module
 
         module = import_module(self.own)
         # The import system writes its spec into the module; ours comes back below.
-        self.spec = getattr(module, "__spec__", None)
+        self.found, self.made = getattr(module, "__spec__", None), True
         return module
 
     def exec_module(self, module) -> None:
-        module.__spec__ = self.spec
+        module.__spec__ = self.found
+        if not self.made:  # importlib.reload
+            module.__loader__ = self.found.loader
+            self.found.loader.exec_module(module)
+            adopt(self.own, module)
+
+    def get_code(self, name: str):
+        """For `-m torch.utils.collect_env`."""
+        return self.found.loader.get_code(self.found.name)
 
 
 def install() -> None:
