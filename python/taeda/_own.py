@@ -18,5 +18,5 @@ def is_own_module(path) -> bool:
 
 
 def without_library(path: str) -> str:
-    """"cuda.amp" of the module "taeda.cuda.amp"; "" for one that is another's."""
+    """ "cuda.amp" of the module "taeda.cuda.amp"; "" for one that is another's."""
     return path.partition(".")[2] if is_own_module(path) else ""

@@ -83,9 +83,7 @@ _PRIVATE = {
     "fx.experimental.symbolic_shapes": "fx.experimental._questions",
     "fx.graph": "fx._codegen:CodeGen,PythonCode",
     "jit": "futures:Future jit._types:isinstance",
-    "library": (
-        "_infer_schema _library_rules _user_operators:CustomOpDef,custom_op"
-    ),
+    "library": ("_infer_schema _library_rules _user_operators:CustomOpDef,custom_op"),
     "masked": "masked._functions masked._moments",
     "multiprocessing": "multiprocessing._strategy",
     "nested": (

@@ -6,7 +6,7 @@ import os
 
 import taeda
 from taeda._io.storages import STORAGE_DTYPES, storage_bytes
-from taeda._storage import CASTS, decoded
+from taeda._storage import CASTS, decoded, shown
 
 __all__ = ["TypedStorage", "UntypedStorage", *STORAGE_DTYPES]  # noqa: F822
 
@@ -214,11 +214,7 @@ class TypedStorage:
         return self.type().rpartition(".")[2]
 
     def __repr__(self) -> str:
-        rows = "".join(f" {value}\n" for value in self.tolist())
-        return (
-            f"{rows}[TypedStorage(dtype={self.dtype}, device={self.device}) of size "
-            f"{self.size()}]"
-        )
+        return shown(self, f"dtype={self.dtype}, device={self.device}")
 
     def __eq__(self, other) -> bool:
         if not isinstance(other, TypedStorage):
