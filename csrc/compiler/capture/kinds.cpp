@@ -114,10 +114,17 @@ bool has_python_state(PyTypeObject* type) {
 
 }  // namespace
 
+namespace {
+// "taeda", or "torch" for a program that runs under as_torch.
+std::string_view library_name() {
+  return PyModule_GetName(PyImport_AddModule("taeda"));
+}
+}  // namespace
+
 bool is_own_module(const char* module) {
   std::string_view path = module;
   std::string_view root = path.substr(0, path.find('.'));
-  return root == "taeda" || root == python::library_name();
+  return root == "taeda" || root == library_name();
 }
 
 bool of_library(PyTypeObject* type) {
@@ -146,7 +153,7 @@ bool is_deque(PyObject* o) {
 
 bool is_size(PyObject* o) {
   std::string_view name = Py_TYPE(o)->tp_name;
-  std::string_view root = python::library_name();
+  std::string_view root = library_name();
   return name.starts_with(root) && name.substr(root.size()) == ".Size";
 }
 
