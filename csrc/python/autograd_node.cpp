@@ -3,6 +3,7 @@
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_entry.h>
 
+#include <cstring>
 #include <map>
 
 namespace taeda::python {
@@ -67,14 +68,17 @@ PyTypeObject* type_for(const std::string& name) {
   static auto* types = new std::map<std::string, PyTypeObject*>;
   auto [found, is_new] = types->try_emplace(name, nullptr);
   if (!is_new) return found->second;
-  // The spec's name must stay.
-  auto* full = new std::string("taeda.autograd.graph." + name);
+  // The spec's name must stay. PyTorch's programs print it without a module.
+  bool own = std::strcmp(library_name(), "taeda") == 0;
+  auto* full =
+      new std::string((own ? "taeda.autograd.graph." : "builtins.") + name);
   found->second = add_type(nullptr,
                            full->c_str(),
                            sizeof(PyNode),
                            {},
                            Py_TPFLAGS_DISALLOW_INSTANTIATION,
                            node_base_type);
+  if (!own) found->second->tp_name += std::strlen("builtins.");
   return found->second;
 }
 

@@ -61,15 +61,13 @@ PyTypeObject* struct_type(StructType& type) {
   int count = static_cast<int>(fields.size());
   fields.push_back({nullptr, nullptr});
   // The type keeps the pointer to its name.
-  auto* name = new std::string(str_cat("taeda.return_types.", type.name));
+  auto* name =
+      new std::string(str_cat(library_name(), ".return_types.", type.name));
   PyStructSequence_Desc description = {
       name->c_str(), nullptr, fields.data(), count};
   PyTypeObject* made = PyStructSequence_NewType(&description);
   if (made == nullptr) throw PythonError();
   made->tp_repr = repr;
-  check_status(PyObject_SetAttrString(reinterpret_cast<PyObject*>(made),
-                                      "__module__",
-                                      new_text("taeda.return_types").get()));
   type.type = made;
   return made;
 }

@@ -146,6 +146,12 @@ void init_state(PyObject* module) {
         "Sets how many threads one operator uses.");
   m.def("_cpu_capability", cpu_capability_name);
   m.def("_set_library_name", set_library_name);
+  // As Python's own errors show a type of C; those of Python code have no dot.
+  m.def("_name_type", [](py::type type, const std::string& name) {
+    auto* named = reinterpret_cast<PyTypeObject*>(type.ptr());
+    if (std::strchr(named->tp_name, '.') == nullptr) return;
+    named->tp_name = (new std::string(name))->c_str();
+  });
 }
 
 }  // namespace taeda::python

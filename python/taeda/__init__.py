@@ -222,6 +222,10 @@ def _first_miss(name: str):
         raise AttributeError(name)
     _C._bind_rest()
     _C.__getattr__ = _native_name
+    if __name__ != "taeda":  # under as_torch
+        from taeda._torch_names import adopt
+
+        adopt("taeda._C", _C)
     return getattr(_C, name)
 
 

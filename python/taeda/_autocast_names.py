@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import taeda
 from taeda import _C
 from taeda._C import dtype as _dtype
 
@@ -18,8 +19,9 @@ __all__ = [
 
 
 def _now(old: str, now: str) -> None:
+    library = taeda.__name__
     warnings.warn(
-        f"taeda.{old} is deprecated. Please use taeda.{now} instead.",
+        f"{library}.{old} is deprecated. Please use {library}.{now} instead.",
         DeprecationWarning,
         stacklevel=3,
     )

@@ -50,10 +50,12 @@ def _placeholder(package: str, name: str):
 
 def missing(package: str, name: str) -> AttributeError:
     """The error of a name that a module does not have."""
+    module = sys.modules.get(package)
+    shown = getattr(module, "__name__", package)  # as_torch changes it
     return AttributeError(
-        f"module {package!r} has no attribute {name!r}: taeda has no such thing yet",
+        f"module {shown!r} has no attribute {name!r}: taeda has no such thing yet",
         name=name,
-        obj=sys.modules.get(package),
+        obj=module,
     )
 
 

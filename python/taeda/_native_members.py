@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import taeda
 from taeda import _C
 
 __all__ = ["MEMBERS"]
@@ -128,7 +129,9 @@ def hpu(self, device=None, non_blocking: bool = False):
 
 def mps(self):
     """A copy on Apple's GPU; RuntimeError, there is none."""
-    raise RuntimeError("taeda.UntypedStorage(): Storage device not recognized: mps")
+    raise RuntimeError(
+        f"{taeda.__name__}.UntypedStorage(): Storage device not recognized: mps"
+    )
 
 
 def register_hook(self, hook):

@@ -285,7 +285,9 @@ class OpNamespace:
 class Ops:
     """What `taeda.ops` is."""
 
-    __name__ = "taeda.ops"
+    @property
+    def __name__(self) -> str:
+        return f"{taeda.__name__}.ops"
 
     def __init__(self) -> None:
         self.loaded_libraries: set[str] = set()

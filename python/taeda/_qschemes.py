@@ -5,6 +5,8 @@ Configurations of quantization name them, compare them and print them.
 
 from __future__ import annotations
 
+import taeda
+
 _NAMES = (
     "per_channel_affine per_channel_affine_float_qparams per_channel_symmetric"
     " per_tensor_affine per_tensor_symmetric"
@@ -18,10 +20,10 @@ class qscheme:
     __slots__ = ("_name",)
 
     def __new__(cls):
-        raise TypeError("cannot create 'taeda.qscheme' instances")
+        raise TypeError(f"cannot create '{taeda.__name__}.qscheme' instances")
 
     def __repr__(self) -> str:
-        return f"taeda.{self._name}"
+        return f"{taeda.__name__}.{self._name}"
 
     def __reduce__(self):
         return f"{self._name}"

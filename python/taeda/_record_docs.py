@@ -55,7 +55,7 @@ def name_of(function) -> str | None:
         name = function.__name__
         own = vars(_C.TensorBase).get(name) is function
         return name if own and name in known else None
-    if kind == "function" and function.__module__ == "taeda.functional":
+    if kind == "function" and function.__module__ == f"{taeda.__name__}.functional":
         return function.__name__ if function.__name__ in known else None
     if kind != "builtin_function_or_method":
         return None

@@ -7,7 +7,7 @@ import operator
 import taeda
 from taeda import _C
 
-__all__ = ["CASTS", "attach", "decoded"]
+__all__ = ["CASTS", "attach", "decoded", "shown"]
 
 # A storage's conversions: method -> dtype of the result.
 CASTS = {
@@ -180,7 +180,7 @@ def cuda(self, device=None, non_blocking: bool = False):
 def type(self, dtype=None, non_blocking: bool = False):
     """The class's name, or a converted copy."""
     if dtype is None:
-        return "taeda.storage.UntypedStorage"
+        return f"{taeda.__name__}.storage.UntypedStorage"
     tensor = _seen(self).to(dtype, copy=True)
     return taeda.storage.TypedStorage(
         wrap_storage=tensor.untyped_storage(), dtype=tensor.dtype
@@ -297,6 +297,24 @@ _METHODS = (
 )
 
 
+def shown(storage, facts: str) -> str:
+    """A storage as it is printed: its elements, one a line, and what it is.
+
+    Args:
+        storage: untyped or typed.
+        facts: between the parentheses of the last line.
+    """
+    rows = "..."
+    if storage.device.type != "meta":  # whose elements nobody can read
+        rows = " " + "\n ".join(str(value) for value in storage.tolist())
+    name = f"{taeda.__name__}.storage.{storage.__class__.__name__}"
+    return f"{rows}\n[{name}({facts}) of size {storage.size()}]"
+
+
+def _repr(self) -> str:
+    return shown(self, f"device={self.device}")
+
+
 def attach(cls: type) -> None:
     """Gives the class of storages its methods."""
     space = globals()
@@ -304,5 +322,6 @@ def attach(cls: type) -> None:
         setattr(cls, name, space[name])
     for name in ("from_file", "from_buffer", "_new_shared"):
         setattr(cls, name, staticmethod(space[name]))
+    cls.__repr__ = _repr
     for name, dtype in CASTS.items():
         setattr(cls, name, _cast(name, dtype))

@@ -108,7 +108,7 @@ def _get_device_module(device_type: str):
     if module is None:
         raise RuntimeError(
             f"Device '{device_type}' does not have a corresponding module registered "
-            f"as 'taeda.{device_type}'."
+            f"as '{taeda.__name__}.{device_type}'."
         )
     return module
 

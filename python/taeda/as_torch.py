@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
+
+from taeda._torch_names import adopt, adopt_loaded, give_back
 
 __all__ = ["install", "main", "uninstall"]
 
@@ -21,10 +24,15 @@ _CHILDREN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_children"
 
 
 class _Finder:
-    """Answers imports of `torch` and its submodules with this library's modules."""
+    """Answers imports of `torch` and its submodules with this library's modules.
+
+    Those get the other name as soon as they have run (`taeda._torch_names`).
+    """
 
     @staticmethod
     def find_spec(name: str, path=None, target=None):
+        if name.startswith("taeda."):
+            return _named_spec(name, path, target)
         if name == "functorch" or name.startswith("functorch."):
             # The old place of taeda.func.
             own = "taeda._functorch.former_package" + name[len("functorch") :]
@@ -33,15 +41,13 @@ class _Finder:
         else:
             return None
         from importlib.machinery import ModuleSpec
-        from importlib.util import find_spec
 
-        try:
-            found = own in sys.modules or find_spec(own) is not None
-        except ModuleNotFoundError:
-            found = False
-        if not found:
+        found = _own_spec(own)
+        if found is None:
             return None
-        return ModuleSpec(name, _Loader(own), is_package=True)
+        spec = ModuleSpec(name, _Loader(own, found), origin=found.origin)
+        spec.submodule_search_locations = found.submodule_search_locations
+        return spec
 
     @staticmethod
     def find_distributions(context=None):
@@ -56,20 +62,64 @@ class _Finder:
             yield Distribution("torch", _INTERFACE)
 
 
+def _own_spec(own: str):
+    """The spec of a module of this package; None where there is no such module."""
+    from importlib.machinery import ModuleSpec
+    from importlib.util import find_spec
+
+    module = sys.modules.get(own)
+    if module is not None:  # some are made without a spec
+        return module.__spec__ or ModuleSpec(own, None)
+    try:
+        return find_spec(own)
+    except ModuleNotFoundError:
+        return None
+
+
+def _named_spec(name: str, path, target):
+    """A module's spec as other finders have it, with a loader that names it."""
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        if finder is _Finder or find is None:
+            continue
+        spec = find(name, path, target)
+        if spec is not None:
+            if isinstance(spec.loader, type):  # has no state: its methods are static
+                spec.loader = spec.loader()
+            spec.loader.exec_module = partial(_run, name, spec.loader.exec_module)
+            return spec
+    return None
+
+
+def _run(name: str, exec_module, module) -> None:
+    exec_module(module)
+    adopt(name, sys.modules.get(name, module))  # some put another object there
+
+
 class _Loader:
-    def __init__(self, own: str) -> None:
-        self.own = own
+    """Hands out a module of this package, which is imported under its own name."""
+
+    def __init__(self, own: str, found) -> None:
+        self.own, self.found, self.made = own, found, False
 
     def create_module(self, spec):
         from importlib import import_module
 
         module = import_module(self.own)
         # The import system writes its spec into the module; ours comes back below.
-        self.spec = getattr(module, "__spec__", None)
+        self.found, self.made = getattr(module, "__spec__", None), True
         return module
 
     def exec_module(self, module) -> None:
-        module.__spec__ = self.spec
+        module.__spec__ = self.found
+        if not self.made:  # importlib.reload
+            module.__loader__ = self.found.loader
+            self.found.loader.exec_module(module)
+            adopt(self.own, module)
+
+    def get_code(self, name: str):
+        """For `-m torch.utils.collect_env`."""
+        return self.found.loader.get_code(self.found.name)
 
 
 def install() -> None:
@@ -90,7 +140,8 @@ def install() -> None:
         sys.meta_path.insert(0, _Finder)
     _show_children()
     _name_library("torch")
-    taeda.torch, taeda.__name__ = taeda, "torch"
+    adopt_loaded()
+    taeda.torch = taeda
     from taeda import optim, version
     from taeda.torch_version import TorchVersion
 
@@ -122,8 +173,6 @@ def _name_library(name: str) -> None:
     import taeda
 
     taeda._C._set_library_name(name)
-    for kind in (taeda.dtype, taeda.layout, taeda.memory_format):
-        kind.__module__ = name  # their objects are pickled as globals of it
 
 
 def uninstall() -> None:
@@ -132,7 +181,7 @@ def uninstall() -> None:
 
     sys.meta_path[:] = [f for f in sys.meta_path if f is not _Finder]
     _hide_children()
-    taeda.__name__ = "taeda"
+    give_back()
     taken = ("torch", "functorch")
     for name in [n for n in sys.modules if n.partition(".")[0] in taken]:
         module = sys.modules[name]
@@ -165,4 +214,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    from taeda.as_torch import main  # the module that programs import, not a second
+
     sys.exit(main())

@@ -156,8 +156,8 @@ def resolve_name(f) -> str | None:
         return None
     owner = getattr(f, "__objclass__", None)
     if owner is not None:
-        return f"taeda.Tensor.{f.__name__}"
-    return f"{getattr(f, '__module__', None) or 'taeda'}.{name}"
+        return f"{taeda.__name__}.Tensor.{f.__name__}"
+    return f"{getattr(f, '__module__', None) or taeda.__name__}.{name}"
 
 
 def is_tensor_method_or_property(func) -> bool:

@@ -10,6 +10,7 @@ import os
 from _pickle import UnpicklingError
 from functools import cache
 
+import taeda
 from taeda._io import names
 from taeda._io.location import (
     default_restore_location,
@@ -480,7 +481,6 @@ def validate_cuda_device(location) -> int:
         ValueError: the location is no GPU.
         RuntimeError: there is no such GPU.
     """
-    import taeda
     from taeda.cuda import device_count, is_available
 
     device = taeda.device(location) if isinstance(location, str) else location
@@ -490,13 +490,14 @@ def validate_cuda_device(location) -> int:
     if not is_available():
         raise RuntimeError(
             "Attempting to deserialize object on a CUDA device but "
-            "taeda.cuda.is_available() is False. On a machine without a GPU "
-            "load(..., map_location='cpu') puts storages on the CPU."
+            f"{taeda.__name__}.cuda.is_available() is False. On a machine without a "
+            "GPU load(..., map_location='cpu') puts storages on the CPU."
         )
     if index >= device_count():
         raise RuntimeError(
             f"Attempting to deserialize object on CUDA device {index} but "
-            f"taeda.cuda.device_count() is {device_count()}. load(..., map_location=) "
+            f"{taeda.__name__}.cuda.device_count() is {device_count()}. "
+            "load(..., map_location=) "
             "puts storages elsewhere."
         )
     return index
@@ -512,7 +513,6 @@ def validate_hpu_device(location) -> int:
 
 def storage_to_tensor_type(storage):
     """The old type of tensors over a storage: `taeda.FloatTensor` for FloatStorage."""
-    import taeda
 
     name = storage.type().rpartition(".")[2]
     return getattr(taeda, name.replace("Storage", "Tensor"))

@@ -6,7 +6,7 @@ import os
 
 import taeda
 from taeda._io.storages import STORAGE_DTYPES, storage_bytes
-from taeda._storage import CASTS, decoded
+from taeda._storage import CASTS, decoded, shown
 
 __all__ = ["TypedStorage", "UntypedStorage", *STORAGE_DTYPES]  # noqa: F822
 
@@ -138,7 +138,7 @@ class TypedStorage:
         if dtype is None:
             name = str(self.dtype).rpartition(".")[2]
             kinds = {value: key for key, value in STORAGE_DTYPES.items()}
-            return f"taeda.{kinds.get(name, 'UntypedStorage')}"
+            return f"{taeda.__name__}.{kinds.get(name, 'UntypedStorage')}"
         return self._moved(self._tensor().to(dtype))
 
     def share_memory_(self) -> TypedStorage:
@@ -214,11 +214,7 @@ class TypedStorage:
         return self.type().rpartition(".")[2]
 
     def __repr__(self) -> str:
-        rows = "".join(f" {value}\n" for value in self.tolist())
-        return (
-            f"{rows}[TypedStorage(dtype={self.dtype}, device={self.device}) of size "
-            f"{self.size()}]"
-        )
+        return shown(self, f"dtype={self.dtype}, device={self.device}")
 
     def __eq__(self, other) -> bool:
         if not isinstance(other, TypedStorage):
@@ -285,7 +281,7 @@ def _old_class(name: str, dtype_name: str):
     body = {
         "__new__": make,
         "__doc__": f"A TypedStorage of {dtype_name}.",
-        "__module__": "taeda",
+        "__module__": taeda.__name__,
         "from_buffer": classmethod(buffered),
         "from_file": classmethod(of_file),
     }

@@ -180,7 +180,7 @@ namespace {
 bool is_ours(PyObject* module) {
   const char* name = PyModule_GetName(module);
   if (name == nullptr) PyErr_Clear();
-  return name != nullptr && strncmp(name, "taeda", 5) == 0;
+  return name != nullptr && is_own_module(name);
 }
 
 }  // namespace

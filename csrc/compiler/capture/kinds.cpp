@@ -114,11 +114,25 @@ bool has_python_state(PyTypeObject* type) {
 
 }  // namespace
 
+namespace {
+// "taeda", or "torch" for a program that runs under as_torch.
+std::string_view library_name() {
+  return PyModule_GetName(PyImport_AddModule("taeda"));
+}
+}  // namespace
+
+bool is_own_module(const char* module) {
+  std::string_view path = module;
+  std::string_view root = path.substr(0, path.find('.'));
+  return root == "taeda" || root == library_name();
+}
+
 bool of_library(PyTypeObject* type) {
   PyObject* own = type->tp_dict;
   PyObject* name = own ? PyDict_GetItemString(own, "__module__") : nullptr;
   if (name == nullptr || !PyUnicode_Check(name)) return false;
-  return strncmp(PyUnicode_AsUTF8(name), "taeda.", 6) == 0;
+  const char* path = PyUnicode_AsUTF8(name);
+  return strchr(path, '.') != nullptr && is_own_module(path);
 }
 
 bool is_dict_kind(PyObject* o) {
@@ -138,7 +152,9 @@ bool is_deque(PyObject* o) {
 }
 
 bool is_size(PyObject* o) {
-  return strcmp(Py_TYPE(o)->tp_name, "taeda.Size") == 0;
+  std::string_view name = Py_TYPE(o)->tp_name;
+  std::string_view root = library_name();
+  return name.starts_with(root) && name.substr(root.size()) == ".Size";
 }
 
 bool is_container_subclass(PyObject* o) {

@@ -27,6 +27,8 @@ bool is_container_subclass(PyObject* o);
 void set_item(PyObject* dict, PyObject* key, PyObject* value);
 // Whether the class is the library's own.
 bool of_library(PyTypeObject* type);
+// Whether a module's name is this library's or as_torch's.
+bool is_own_module(const char* module);
 bool is_tensor(PyObject* o);
 // Objects that are the same inside and outside.
 bool is_shared(PyObject* o);

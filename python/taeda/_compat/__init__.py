@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from functools import cache
 
+import taeda
+
 __all__ = ["absent_class", "absent_function", "find_spec", "placeholder"]
 
 
@@ -20,7 +22,7 @@ def absent_function(name: str):
 
     module, _, short = name.rpartition(".")
     refuse.__name__ = refuse.__qualname__ = short
-    refuse.__module__ = f"taeda.{module}".rstrip(".")
+    refuse.__module__ = f"{taeda.__name__}.{module}".rstrip(".")
     refuse.__doc__ = "Not there yet; raises NotImplementedError."
     return refuse
 
@@ -34,7 +36,7 @@ def absent_class(name: str, *bases: type) -> type:
     module, _, short = name.rpartition(".")
     space = {
         "__init__": refuse,
-        "__module__": f"taeda.{module}".rstrip("."),
+        "__module__": f"{taeda.__name__}.{module}".rstrip("."),
         "__doc__": "Not there yet; making one raises NotImplementedError.",
     }
     return type(short, bases or (object,), space)

@@ -96,8 +96,12 @@ def seed() -> None:
 default_generators: tuple = ()
 
 
+# The device's module without the library's name, which as_torch replaces later.
+_path = __name__.removeprefix("taeda.")
+
+
 def _upper() -> str:
-    return __name__.removeprefix("taeda.").partition(".")[0].upper()
+    return _path.partition(".")[0].upper()
 
 
 def _no_device(*args, **kwargs):
@@ -113,7 +117,7 @@ def _without(what: str, parameters: str = "*args,**kwargs"):
     def fail():
         raise RuntimeError(f"Cannot execute {what}() without {_upper()} backend.")
 
-    path = f"{__name__.removeprefix('taeda.')}.{what}"
+    path = f"{_path}.{what}"
     return refusing_function(
         path, parameters, fail, "Raises RuntimeError: there is no such device."
     )
@@ -314,7 +318,7 @@ def _kept(line: str, defined: dict) -> dict:
     for entry in line.split():
         name, _, same = entry.partition("=")
         name, refuses, part = name.partition("!")
-        path = f"{__name__.removeprefix('taeda.')}.{name}"
+        path = f"{_path}.{name}"
         if refuses:
             kept[name] = _without(part) if part else _no_device
         elif __name__.count(".") > 1 and name in outer:
@@ -328,7 +332,7 @@ def _kept(line: str, defined: dict) -> dict:
     return kept
 
 
-_line = DEVICES.get(__name__.removeprefix("taeda."))
+_line = DEVICES.get(_path)
 if _line is not None:
     from taeda._lazy import attributes as _attributes
 

@@ -105,10 +105,10 @@ class tensortype(type):
 def _make(name: str, dtype: str) -> tensortype:
     space = {
         "dtype": getattr(_C, dtype),
-        "_type_string": f"taeda.{name}",
+        "_type_string": f"{taeda.__name__}.{name}",
         "is_cuda": False,
         "is_sparse": False,
-        "__module__": "taeda",
+        "__module__": taeda.__name__,
         "__doc__": f"Tensors of dtype {dtype} on the CPU, under their old name.",
     }
     return tensortype(name, (), space)

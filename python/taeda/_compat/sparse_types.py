@@ -45,10 +45,10 @@ class sparsetype(type):
 def _make(name: str, dtype) -> sparsetype:
     space = {
         "dtype": dtype,
-        "_type_string": f"taeda.sparse.{name}",
+        "_type_string": f"{taeda.__name__}.sparse.{name}",
         "is_cuda": False,
         "is_sparse": True,
-        "__module__": "taeda.sparse",
+        "__module__": f"{taeda.__name__}.sparse",
         "__doc__": f"COO tensors of {dtype}, under their old name.",
     }
     return sparsetype(name, (), space)

@@ -6,6 +6,8 @@ the device has them for that as well, and refuses like this when they are used.
 
 from __future__ import annotations
 
+import taeda
+
 __all__ = ["CLASSES", "refusing_function", "unmade_class"]
 
 # Members of classes, by class: `name(parameters)` for a method, `@name(parameters)` for
@@ -59,7 +61,7 @@ def refusing_function(path: str, parameters: str, fail, doc: str):
     refuse = eval(f"lambda {parameters}: fail()", {"fail": fail})
     module, _, name = path.rpartition(".")
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__module__ = f"taeda.{module}".rstrip(".")
+    refuse.__module__ = f"{taeda.__name__}.{module}".rstrip(".")
     refuse.__doc__ = doc
     return refuse
 
@@ -84,7 +86,7 @@ def unmade_class(path: str, fail=None) -> type:
     module, _, name = path.rpartition(".")
     fail = fail or _dummy(name)
     space: dict = {
-        "__module__": f"taeda.{module}",
+        "__module__": f"{taeda.__name__}.{module}",
         "__doc__": "Of a device that is not there: making one raises what PyTorch's "
         "build without the device raises.",
     }

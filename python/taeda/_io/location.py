@@ -67,8 +67,8 @@ def _accelerator(kind: str):
         if module is None or not module.is_available():
             raise RuntimeError(
                 f"Attempting to deserialize object on a {kind.upper()} device but "
-                f"taeda.{kind}.is_available() is False. If you are running on a "
-                "CPU-only machine, please use load with map_location='cpu' to map "
+                f"{taeda.__name__}.{kind}.is_available() is False. If you are running "
+                "on a CPU-only machine, please use load with map_location='cpu' to map "
                 "your storages to the CPU."
             )
         return storage.to(device=taeda.device(location))

@@ -113,8 +113,9 @@ def resolve(module: str, name: str):
         return trusted[0], trusted[0]
     raise UnpicklingError(
         f"Unsupported global: GLOBAL {_plain(module, name)} was not an allowed global "
-        "by default. Please use `taeda.serialization.add_safe_globals` or "
-        "`taeda.serialization.safe_globals` to allow it if you trust it, or "
+        f"by default. Please use `{taeda.__name__}.serialization.add_safe_globals` "
+        f"or `{taeda.__name__}.serialization.safe_globals` to allow it if you trust "
+        "it, or "
         "weights_only=False if you trust the whole file (that runs code in it)."
     )
 

@@ -12,6 +12,7 @@ import taeda
 from taeda._io import names
 from taeda._io.location import location_tag
 from taeda._io.storages import STORAGE_DTYPES, identity, lazy_flags, storage_name
+from taeda._own import is_own_module
 
 _MARK = "taeda-writes:"
 _quick_lock = allocate_lock()
@@ -74,7 +75,7 @@ def pickler_class(pickle_module):
 
         def save_global(self, obj, name=None):
             module = getattr(obj, "__module__", None) or ""
-            if names.torch_name(module) == module:
+            if not is_own_module(module):
                 return super().save_global(obj, name)
             path = name or getattr(obj, "__qualname__", obj.__name__)
             self.save(named(names.torch_name(module), path))
@@ -242,7 +243,7 @@ class _Quick(pickle.Pickler):
         ):
             raise _TooHard
         module = getattr(obj, "__module__", None)
-        if isinstance(module, str) and names.torch_name(module) != module:
+        if is_own_module(module):
             if isinstance(obj, type) or not isinstance(obj, taeda.Tensor):
                 raise _TooHard
         return reduce_value(obj)

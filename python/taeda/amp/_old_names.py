@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import taeda
 from taeda import amp as _amp
 
 __all__ = ["deprecated", "names_of"]
@@ -11,9 +12,10 @@ __all__ = ["deprecated", "names_of"]
 
 def deprecated(kind: str, old: str, now: str) -> None:
     """Warns of a name of `taeda.KIND.amp`."""
+    library = taeda.__name__
     warnings.warn(
-        f"`taeda.{kind}.amp.{old}(args...)` is deprecated. Please use "
-        f"`taeda.amp.{now}` instead.",
+        f"`{library}.{kind}.amp.{old}(args...)` is deprecated. Please use "
+        f"`{library}.amp.{now}` instead.",
         FutureWarning,
         stacklevel=3,
     )

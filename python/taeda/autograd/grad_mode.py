@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import taeda
 from taeda import _C
 
 __all__ = [
@@ -155,7 +156,8 @@ class set_grad_enabled(_Decorator):
         _C._set_grad_enabled(self.prev)
 
     def __str__(self) -> str:
-        return f"taeda.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+        place = f"{taeda.__name__}.autograd.grad_mode"
+        return f"{place}.set_grad_enabled(mode={self.mode})"
 
     def clone(self) -> set_grad_enabled:
         """Another one with the same mode."""

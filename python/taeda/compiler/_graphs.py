@@ -11,6 +11,7 @@ from operator import getitem
 import taeda
 from taeda import _C, _capture, fx
 from taeda._ops import OpOverload
+from taeda._own import is_own_module
 from taeda.fx import immutable_collections  # noqa: F401 (types that pytrees know)
 
 from ._frames import Number
@@ -145,7 +146,7 @@ def _is_of_level(function) -> bool:
 def _is_own_method(function) -> bool:
     """Whether it is a function of a class of this library, which has no path."""
     path = getattr(function, "__qualname__", "")
-    own = str(getattr(function, "__module__", "")).startswith("taeda.")
+    own = is_own_module(getattr(function, "__module__", None))
     is_method = "." in path and "<locals>" not in path
     return own and is_method and isinstance(function, types.FunctionType)
 

@@ -13,6 +13,7 @@ import taeda
 from taeda import _C, _capture
 from taeda._checks import makes_checks, refuse_any
 from taeda._ops import OpNamespace, OpOverload, OpOverloadPacket, Ops
+from taeda._own import is_own_module
 from taeda.library import CustomOpDef
 from taeda.nn.attention.flex_attention import flex_attention
 from taeda.nn.modules.lazy import LazyModuleMixin
@@ -89,7 +90,7 @@ def operator(op, *args, **kwargs):
 
 def whole(step, optimizer, closure=None):
     """An optimizer's step is one launch over all parameters: the program's own."""
-    if closure is not None or not type(optimizer).__module__.startswith("taeda."):
+    if closure is not None or not is_own_module(type(optimizer).__module__):
         return NotImplemented
     _capture.emit(step, (optimizer,), {}, None)
     _capture.note_changed(optimizer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import taeda
 from taeda._compat.unmade import unmade_class
 from taeda.cuda._devices import _driver, is_available, is_initialized, synchronize
 
@@ -178,7 +179,8 @@ class graph:
         check_input_liveness: bool = False,
     ) -> None:
         if not is_available():
-            raise RuntimeError("taeda.cuda.graph requires CUDA support: no GPU")
+            place = f"{taeda.__name__}.cuda.graph"
+            raise RuntimeError(f"{place} requires CUDA support: no GPU")
         if enable_annotations:
             raise NotImplementedError("cuda.graph: enable_annotations is not there yet")
         from taeda.cuda.streams import Stream, StreamContext

@@ -5,6 +5,7 @@ Without a GPU counts are zero, and what would change something refuses.
 
 from __future__ import annotations
 
+import taeda
 from taeda import _profiler
 from taeda._lazy import attributes
 from taeda.cuda._devices import _driver, index_of, is_initialized
@@ -83,7 +84,8 @@ def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -
         identity = stream.stream_id
     else:
         raise TypeError(
-            "Invalid type for stream argument, must be `taeda.cuda.Stream` or 0, got "
+            "Invalid type for stream argument, must be "
+            f"`{taeda.__name__}.cuda.Stream` or 0, got "
             f"{stream!r}"
         )
     return functions.allocate(size, index, identity)
@@ -166,7 +168,8 @@ def max_memory_reserved(device: Any = None) -> int:
 def _warn_of_old(old: str, new: str) -> None:
     import warnings
 
-    text = f"`taeda.cuda.{old}` has been renamed to `taeda.cuda.{new}`"
+    place = f"{taeda.__name__}.cuda"
+    text = f"`{place}.{old}` has been renamed to `{place}.{new}`"
     warnings.warn(text, FutureWarning, stacklevel=3)
 
 

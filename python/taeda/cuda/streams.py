@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import taeda
 from taeda.cuda._devices import _driver, device, index_of
 
 TYPE_CHECKING = False
@@ -99,7 +100,8 @@ class Stream:
 
     def __repr__(self) -> str:
         handle = f"{self.cuda_stream:#x}"
-        return f"<taeda.cuda.Stream device={self.device} cuda_stream={handle}>"
+        kind = f"{taeda.__name__}.cuda.Stream"
+        return f"<{kind} device={self.device} cuda_stream={handle}>"
 
 
 class Event:
@@ -186,7 +188,7 @@ class Event:
         return self._event.handle()
 
     def __repr__(self) -> str:
-        return f"<taeda.cuda.Event {id(self):#x}>"
+        return f"<{taeda.__name__}.cuda.Event {id(self):#x}>"
 
 
 class ExternalStream(Stream):

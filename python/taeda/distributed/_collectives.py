@@ -45,7 +45,7 @@ def _check_tensor(tensor, name: str) -> None:
     if not isinstance(tensor, Tensor):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type "
-            f"taeda.Tensor\n             but got {type(tensor)} instead."
+            f"{taeda.__name__}.Tensor\n             but got {type(tensor)} instead."
         )
 
 
@@ -55,7 +55,8 @@ def _check_tensors(tensors, name: str) -> None:
     ):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type "
-            f"List[taeda.Tensor]\n             but got {type(tensors)} instead."
+            f"List[{taeda.__name__}.Tensor]\n"
+            f"             but got {type(tensors)} instead."
         )
 
 

@@ -7,6 +7,8 @@ import sys
 from datetime import timedelta
 from typing import Any
 
+import taeda
+
 from ._process_group import ProcessGroup
 from ._types import PrefixStore, Store
 from ._world import Backend, BackendConfig, GroupMember, _world
@@ -143,7 +145,7 @@ def _ranks_of(group) -> dict[int, int]:
     if group not in _world.pg_group_ranks:
         raise ValueError(
             f"Group {group} is not registered, please create group with "
-            "taeda.distributed.new_group API"
+            f"{taeda.__name__}.distributed.new_group API"
         )
     return _world.pg_group_ranks[group]
 

@@ -123,7 +123,8 @@ class P2POp:
         if op not in (isend, irecv):
             raise ValueError(
                 "Invalid ``op``. Expected ``op`` to be of type "
-                "``taeda.distributed.isend`` or ``taeda.distributed.irecv``."
+                f"``{taeda.__name__}.distributed.isend`` or "
+                f"``{taeda.__name__}.distributed.irecv``."
             )
         _check_tensor(tensor, "tensor")
         self.op, self.tensor, self.tag = op, tensor, tag
@@ -159,7 +160,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     ):
         raise ValueError(
             "Invalid ``p2p_op_list``. Each op is expected to to be of type "
-            "``taeda.distributed.P2POp``."
+            f"``{taeda.__name__}.distributed.P2POp``."
         )
     if not p2p_op_list:
         raise ValueError("batch_isend_irecv: expected messages, got an empty list")

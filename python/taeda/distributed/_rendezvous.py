@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlparse
 
+import taeda
+
 from ._types import DistError, FileStore, PrefixStore, Store, TCPStore
 from .constants import default_pg_timeout
 
@@ -60,10 +62,14 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs) -> Iter
     return handler(parts, given, **kwargs)
 
 
+def _library() -> str:
+    return f"{taeda.__name__}.distributed"
+
+
 def _number(given: dict[str, str], name: str, scheme: str) -> int:
     if name not in given:
         raise ValueError(
-            f"Error initializing taeda.distributed using {scheme} rendezvous: "
+            f"Error initializing {_library()} using {scheme} rendezvous: "
             f"{name} parameter missing"
         )
     return int(given[name])
@@ -73,8 +79,7 @@ def _by_file(parts, given, **kwargs) -> Iterator:
     path = parts.netloc + parts.path
     if not path:
         raise ValueError(
-            "Error initializing taeda.distributed using file:// rendezvous: path "
-            "missing"
+            f"Error initializing {_library()} using file:// rendezvous: path missing"
         )
     rank = _number(given, "rank", "file://")
     world_size = _number(given, "world_size", "file://")
@@ -106,7 +111,7 @@ def _tcp_store(host: str, port: int, rank: int, world_size: int, timeout) -> Sto
 def _by_tcp(parts, given, timeout: timedelta | None = None, **kwargs) -> Iterator:
     if not parts.port:
         raise ValueError(
-            "Error initializing taeda.distributed using tcp:// rendezvous: port number "
+            f"Error initializing {_library()} using tcp:// rendezvous: port number "
             "missing"
         )
     rank = _number(given, "rank", "tcp://")
@@ -120,7 +125,7 @@ def _environment(name: str) -> str:
     value = os.environ.get(name)
     if value is None:
         raise ValueError(
-            "Error initializing taeda.distributed using env:// rendezvous: "
+            f"Error initializing {_library()} using env:// rendezvous: "
             f"environment variable {name} expected, but not set"
         )
     return value

@@ -9,6 +9,7 @@ import re
 import types
 
 import taeda
+from taeda._own import is_own_module, without_library
 
 __all__ = [
     "Namespace",
@@ -127,7 +128,7 @@ def is_own(obj) -> bool:
         return False
     module = getattr(obj, "__module__", None)
     if module is not None:
-        return module.split(".")[0] in ("taeda", taeda.__name__)
+        return is_own_module(module)
     name = getattr(obj, "__name__", None)
     spaces = (taeda, taeda.nn.functional)
     return name is not None and any(getattr(s, name, None) is obj for s in spaces)
@@ -153,7 +154,7 @@ def qualified_name(func) -> str:
         if not found:
             raise RuntimeError(f"cannot find module for {func}")
         module = f"taeda{found[0]}"
-    elif module.startswith("taeda._") and getattr(taeda, name, None) is func:
+    elif without_library(module)[:1] == "_" and getattr(taeda, name, None) is func:
         module = "taeda"
     return f"{_library_path(module)}.{name}"
 

@@ -9,6 +9,7 @@ import types
 
 import taeda
 from taeda import nn
+from taeda._own import without_library
 from taeda.utils import _pytree as pytree
 
 from ._inputs import PH, Inputs, PHBase, PHWithMeta
@@ -122,8 +123,7 @@ class Tracer(Inputs, TracerBase):
 
     def is_leaf_module(self, m, module_qualified_name: str) -> bool:
         """Whether a module is recorded as a call: those of `nn`, except Sequential."""
-        library = {"taeda", taeda.__name__}
-        own = m.__module__.startswith(tuple(f"{name}.nn" for name in library))
+        own = f"{without_library(m.__module__)}.".startswith("nn.")
         return own and not isinstance(m, nn.Sequential)
 
     def call_module(self, m, forward, args, kwargs):

@@ -24,7 +24,7 @@ class TensorType:
     __hash__ = None
 
     def __new__(cls):
-        raise TypeError("taeda.TensorType: No constructor defined!")
+        raise TypeError(f"{taeda.__name__}.TensorType: No constructor defined!")
 
     @classmethod
     def _of(cls, known: tuple | None) -> TensorType:

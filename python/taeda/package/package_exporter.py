@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FunctionType
 
-from taeda._io import names
 from taeda._io.storages import on_cpu, storage_bytes
 from taeda._io.writer import Collector, named, pickler_class
 from taeda._io.zip import ZipWriter
+from taeda._own import is_own_module
 from taeda.utils.hooks import RemovableHandle
 
 from ._dependencies import Action, Dependencies, PackagingErrorReason, Rule
@@ -438,7 +438,7 @@ def _pickler(exporter: PackageExporter):
 
         def save_global(self, obj, name=None):
             module = getattr(obj, "__module__", None) or ""
-            if names.torch_name(module) != module:
+            if is_own_module(module):
                 super().save_global(obj, name)
                 return
             module, path = exporter.importer.get_name(obj, name)

@@ -210,10 +210,11 @@ def _from_data(data):
         return _pytree.LeafSpec()
     name, context, below = data
     children = [_from_data(child) for child in below]
-    if name.startswith("taeda.return_types."):
+    if name.startswith(("taeda.return_types.", "torch.return_types.")):
         from taeda import return_types
 
-        _pytree._register_result(getattr(return_types, name.split(".")[-1]))
+        cls = getattr(return_types, name.split(".")[-1])
+        name = _pytree._register_result(cls).name  # as the library goes by here
     if name in _PLAIN:
         kind = _PLAIN[name]
         if kind is defaultdict:

@@ -173,7 +173,8 @@ def create_selective_checkpoint_contexts(
         for op in policy:
             if not isinstance(op, OpOverload):
                 raise TypeError(
-                    f"expected overloads of operators such as taeda.ops.aten.mm.default"
+                    "expected overloads of operators such as "
+                    f"{taeda.__name__}.ops.aten.mm.default"
                     f", got {type(op)}"
                 )
         chosen = frozenset(policy)

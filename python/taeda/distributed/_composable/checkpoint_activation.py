@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import taeda
+
 from .contract import contract
 
 __all__ = ["checkpoint"]
@@ -28,7 +30,7 @@ def checkpoint(module, **kwargs):
     if kwargs.pop("use_reentrant", False):
         raise NotImplementedError(
             "use_reentrant=True is not supported in composable checkpoint. Please use "
-            "taeda.utils.checkpoint.checkpoint instead."
+            f"{taeda.__name__}.utils.checkpoint.checkpoint instead."
         )
     unknown = [name for name in kwargs if name not in (*_OPTIONS, "preserve_rng_state")]
     if unknown:

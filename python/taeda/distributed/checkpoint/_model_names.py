@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from taeda import nn
+from taeda._own import is_own_module
 
 __all__ = ["canonical", "fsdp_context", "is_wrapped_by_fsdp"]
 
@@ -22,7 +23,7 @@ _WRAPPERS = {
 def _inner(module: Any) -> str | None:
     """Where a wrapper keeps its module; None for what is no wrapper."""
     for kind in type(module).__mro__:
-        if kind.__name__ in _WRAPPERS and kind.__module__.startswith("taeda."):
+        if kind.__name__ in _WRAPPERS and is_own_module(kind.__module__):
             return _WRAPPERS[kind.__name__]
     return None
 

@@ -8,6 +8,8 @@ import threading
 import time
 from typing import Any
 
+import taeda
+
 from ..autograd import _contexts
 from ._call import failure_of
 from ._caller import Caller, WorkerInfo
@@ -120,7 +122,7 @@ class Agent(Caller):
                 if later and not hasattr(value, "add_done_callback"):
                     raise RuntimeError(
                         "Functions decorated with @rpc.async_function must return a "
-                        "taeda.futures.Future object, but got "
+                        f"{taeda.__name__}.futures.Future object, but got "
                         f"{type(value).__module__}.{type(value).__qualname__}"
                     )
             except Exception as error:

@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any
 
+import taeda
+
 from . import _together
 from ._caller import WorkerInfo
 from .constants import DEFAULT_SHUTDOWN_TIMEOUT, UNSET_RPC_TIMEOUT
@@ -34,7 +36,8 @@ def _agent():
     agent = _current
     if agent is None:
         raise RuntimeError(
-            "RPC has not been initialized. Call taeda.distributed.rpc.init_rpc first."
+            "RPC has not been initialized. Call "
+            f"{taeda.__name__}.distributed.rpc.init_rpc first."
         )
     return agent
 

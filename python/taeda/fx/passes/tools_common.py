@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 
 import taeda
 from taeda.fx._names import qualified_name
@@ -25,7 +26,8 @@ def get_acc_ops_name(k) -> str:
     """The name under which a function or class stands in tables of support."""
     if isinstance(k, str):
         return k
-    module = (k.__module__ or "").replace("taeda._ops", "taeda.ops")
+    ops = f"{taeda.__name__}.ops"
+    module = re.sub(r"^(taeda|torch)\._ops\b", ops, k.__module__ or "")
     if "acc_ops" in module:
         return f"acc_ops.{k.__name__}"
     return f"{module}.{k.__name__}".lstrip(".")
