@@ -3,7 +3,6 @@
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_entry.h>
 
-#include <cstring>
 #include <map>
 
 namespace taeda::python {
@@ -69,7 +68,7 @@ PyTypeObject* type_for(const std::string& name) {
   auto [found, is_new] = types->try_emplace(name, nullptr);
   if (!is_new) return found->second;
   // The spec's name must stay. PyTorch's programs print it without a module.
-  bool own = std::strcmp(library_name(), "taeda") == 0;
+  bool own = std::string_view(library_name()) == "taeda";
   auto* full =
       new std::string((own ? "taeda.autograd.graph." : "builtins.") + name);
   found->second = add_type(nullptr,
@@ -78,7 +77,7 @@ PyTypeObject* type_for(const std::string& name) {
                            {},
                            Py_TPFLAGS_DISALLOW_INSTANTIATION,
                            node_base_type);
-  if (!own) found->second->tp_name += std::strlen("builtins.");
+  if (!own) found->second->tp_name = full->c_str() + sizeof("builtins");
   return found->second;
 }
 

@@ -2,17 +2,12 @@
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 
-#include <cstring>
-
 namespace taeda::python {
 
 namespace {
 PyObject* out_of_memory_error = nullptr;
 PyObject* linalg_error = nullptr;
-std::string& library() {
-  static std::string name = "taeda";
-  return name;
-}
+std::string library = "taeda";  // under the interpreter's lock
 
 PyObject* exception_type(ErrorKind kind) {
   switch (kind) {
@@ -91,8 +86,8 @@ void init_errors(PyObject* module) {
   });
 }
 
-const char* library_name() { return library().c_str(); }
-void set_library_name(std::string name) { library() = std::move(name); }
+const char* library_name() { return library.c_str(); }
+void set_library_name(std::string name) { library = std::move(name); }
 
 void add_object(PyObject* module, const char* name, PyObject* borrowed) {
   check_status(PyModule_AddObjectRef(module, name, borrowed));

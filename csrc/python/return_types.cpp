@@ -20,10 +20,8 @@ PyObject* repr(PyObject* self) {
       fields += str_cat(member++->name, "=", repr_of(item));
     }
     name.remove_prefix(name.rfind('.') + 1);
-    return new_text(
-               message(
-                   "{}.return_types.{}(\n{})", library_name(), name, fields))
-        .release();
+    std::string place = str_cat(library_name(), ".return_types.", name);
+    return new_text(str_cat(place, "(\n", fields, ")")).release();
   });
 }
 

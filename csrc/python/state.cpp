@@ -148,9 +148,8 @@ void init_state(PyObject* module) {
   m.def("_set_library_name", set_library_name);
   // As Python's own errors show a type of C; those of Python code have no dot.
   m.def("_name_type", [](py::type type, const std::string& name) {
-    auto* named = reinterpret_cast<PyTypeObject*>(type.ptr());
-    if (std::strchr(named->tp_name, '.') == nullptr) return;
-    named->tp_name = (new std::string(name))->c_str();
+    const char*& shown = reinterpret_cast<PyTypeObject*>(type.ptr())->tp_name;
+    if (std::strchr(shown, '.')) shown = (new std::string(name))->c_str();
   });
 }
 
