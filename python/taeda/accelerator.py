@@ -1,4 +1,5 @@
-"""The accelerator in use, whichever it is: CUDA, where there is a GPU.
+"""The accelerator in use, whichever it is: the device that a program added
+(`taeda.utils.rename_privateuse1_backend`), else CUDA, where there is a GPU.
 
 Without one, what asks for it refuses, and what counts it says 0.
 """
@@ -38,13 +39,16 @@ __all__ = [
 ]
 
 
-def _cuda() -> Any:
-    """`taeda.cuda`, where it has a GPU.
+def _module() -> Any:
+    """The functions of the accelerator: `taeda.cuda`, or a program's device.
 
     Raises:
         RuntimeError: there is none.
     """
-    from taeda import cuda
+    from taeda import _program_device, cuda
+
+    if _program_device.is_there():
+        return _program_device
 
     if not cuda.is_available():
         raise RuntimeError("Cannot access accelerator device when none is available.")
@@ -58,21 +62,24 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """How many there are."""
-    from taeda import cuda
+    from taeda import _cuda, cuda
 
-    return cuda.device_count()
+    return _cuda.program_device_count() or cuda.device_count()
 
 
 def current_accelerator(check_available: bool = False) -> Any:
     """The device, without a number; None where there is none."""
     import taeda
+    from taeda import _cuda
 
+    if _cuda.program_device_count() > 0:
+        return taeda.device(_cuda.program_device_name())
     return taeda.device("cuda") if is_available() else None
 
 
 def current_device_index() -> int:
     """The number of the thread's current device."""
-    return _cuda().current_device()
+    return _module().current_device()
 
 
 current_device_idx = current_device_index
@@ -80,7 +87,7 @@ current_device_idx = current_device_index
 
 def set_device_index(device: Any, /) -> None:
     """Make a device the thread's current one."""
-    _cuda().set_device(device)
+    _module().set_device(device)
 
 
 set_device_idx = set_device_index
@@ -88,33 +95,33 @@ set_device_idx = set_device_index
 
 def current_stream(device: Any = None, /) -> Any:
     """The thread's current stream of a device."""
-    return _cuda().current_stream(device)
+    return _module().current_stream(device)
 
 
 def set_stream(stream: Any) -> None:
     """Make a stream the current one, and its device too."""
-    cuda = _cuda()
-    cuda.set_device(stream.device_index)
-    cuda.set_stream(stream)
+    module = _module()
+    module.set_device(stream.device_index)
+    module.set_stream(stream)
 
 
 def synchronize(device: Any = None, /) -> None:
     """Wait for all work on a device."""
-    _cuda().synchronize(device)
+    _module().synchronize(device)
 
 
 def get_device_capability(device: Any = None, /) -> dict[str, Any]:
     """What a device computes with: `supported_dtypes`."""
     import taeda
 
-    _cuda().get_device_properties(device)
+    _module().get_device_properties(device)
     every = (getattr(taeda, name) for name in dir(taeda))
     return {"supported_dtypes": {d for d in every if isinstance(d, taeda.dtype)}}
 
 
 def empty_cache() -> None:
     """Give the driver back what no tensor uses."""
-    _cuda().empty_cache()
+    _module().empty_cache()
 
 
 def empty_host_cache() -> None:
@@ -123,52 +130,52 @@ def empty_host_cache() -> None:
     Raises:
         NotImplementedError: it is kept until the process ends.
     """
-    _cuda()
+    _module()
     raise NotImplementedError("accelerator.empty_host_cache is not there yet")
 
 
 def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
     """Free and total bytes of a device."""
-    return _cuda().mem_get_info(device_index)
+    return _module().mem_get_info(device_index)
 
 
 def memory_stats(device_index: Any = None, /) -> dict[str, Any]:
     """Counts of blocks, segments and their bytes; see `taeda.cuda.memory_stats`."""
-    return _cuda().memory_stats(device_index)
+    return _module().memory_stats(device_index)
 
 
 def memory_allocated(device_index: Any = None, /) -> int:
     """Bytes that tensors use."""
-    return _cuda().memory_allocated(device_index)
+    return _module().memory_allocated(device_index)
 
 
 def max_memory_allocated(device_index: Any = None, /) -> int:
     """The most bytes that tensors used at a time."""
-    return _cuda().max_memory_allocated(device_index)
+    return _module().max_memory_allocated(device_index)
 
 
 def memory_reserved(device_index: Any = None, /) -> int:
     """Bytes that were taken from the driver, used or not."""
-    return _cuda().memory_reserved(device_index)
+    return _module().memory_reserved(device_index)
 
 
 def max_memory_reserved(device_index: Any = None, /) -> int:
     """The most bytes that were taken from the driver at a time."""
-    return _cuda().max_memory_reserved(device_index)
+    return _module().max_memory_reserved(device_index)
 
 
 def reset_peak_memory_stats(device_index: Any = None, /) -> None:
     """Let the largest uses count from now on."""
-    _cuda().reset_peak_memory_stats(device_index)
+    _module().reset_peak_memory_stats(device_index)
 
 
 def reset_accumulated_memory_stats(device_index: Any = None, /) -> None:
     """Let the totals count from now on; see `taeda.cuda`."""
-    _cuda().memory.reset_accumulated_memory_stats(device_index)
+    _module().memory.reset_accumulated_memory_stats(device_index)
 
 
 def _no_graph(*args: Any, **kwargs: Any) -> None:
-    _cuda()
+    _module()
     raise NotImplementedError("accelerator.Graph is not there yet")
 
 
