@@ -157,6 +157,14 @@ OperatorEntry& Library::def(std::string_view schema) {
   return op.entry;
 }
 
+// Declared with its first kernel: programs' devices alone have some, and copies
+// to and from these are all that calls it (aten/iter/program_launch.cpp).
+OperatorEntry& copy_from_operator() {
+  static OperatorEntry& op = Library("aten").def(
+      "_copy_from(Tensor self, Tensor dst, bool non_blocking=False) -> Tensor");
+  return op;
+}
+
 OperatorEntry& Library::find(std::string_view text) {
   auto [base, overload] = split_name(text);
   bool qualified = base.find("::") != base.npos;
@@ -164,6 +172,9 @@ OperatorEntry& Library::find(std::string_view text) {
   if (!qualified && namespace_ != "aten") name = namespace_ + "::" + name;
   if (name.starts_with("aten::")) name = name.substr(6);
   OperatorEntry* op = Dispatcher::get().find(name, overload);
+  if (op == nullptr && namespace_ == "aten" && name == kCopyFrom) {
+    op = &copy_from_operator();
+  }
   TAEDA_CHECK(op != nullptr,
               "impl: no operator ",
               namespace_,
@@ -173,11 +184,23 @@ OperatorEntry& Library::find(std::string_view text) {
   return *op;
 }
 
+namespace {
+bool is_of_records(const OperatorEntry& op) {
+  return op.info->record->family != Family::User;
+}
+}  // namespace
+
 Registration Library::implement(OperatorEntry& op,
                                 std::string_view key_name,
                                 std::unique_ptr<BoxedKernel> kernel) {
   DispatchKey key = DispatchKey::CPU;
   KernelPlace where = parse_place(key_name, &key);
+  TAEDA_CHECK_AS(NotImplemented,
+                 key_name != "AutogradPrivateUse1" || !is_of_records(op),
+                 op.qualified_name(),
+                 ": a derivative for the device of a program alone "
+                 "(AutogradPrivateUse1) is not there; the operator's own "
+                 "holds for all devices");
   std::lock_guard guard(library_mutex());
   static Registration last = 0;
   Registration registration = ++last;
@@ -218,6 +241,18 @@ void Library::withdraw(OperatorEntry& op) {
     user.last_name += kWithdrawn;
     op.name = user.last_name.c_str();
   }
+}
+
+void Library::fallback(std::unique_ptr<BoxedKernel> kernel) {
+  DispatchKey key = DispatchKey::CPU;
+  bool one = parse_place(key_, &key) == KernelPlace::Key;
+  // Those of the CPU and of CUDA are the library's own.
+  TAEDA_CHECK_AS(NotImplemented,
+                 one && key == DispatchKey::PrivateUse1,
+                 "fallback: not there for the key ",
+                 key_,
+                 "; the device of a program (PrivateUse1) can have one");
+  Dispatcher::get().set_fallback(key, kernel.release());
 }
 
 size_t argument_count(const OperatorEntry& op) { return op.info->arguments; }

@@ -119,10 +119,14 @@ class TAEDA_API Library {
                     std::unique_ptr<BoxedKernel> kernel) {
     return implement(find(name), key, std::move(kernel));
   }
+  // A kernel for all operators without one at the library's key, which must be
+  // PrivateUse1. It lives on; the last one counts.
+  void fallback(std::unique_ptr<BoxedKernel> kernel);
   // Takes a kernel away again; what stood below it runs.
   static void take_back(Registration kernel);
   // Takes back a declaration and all kernels of the operator.
   static void withdraw(OperatorEntry& op);
+  const std::string& key() const { return key_; }
 
  private:
   OperatorEntry& find(std::string_view name);
@@ -132,6 +136,10 @@ class TAEDA_API Library {
   std::string namespace_;
   std::string key_;
 };
+
+// aten::_copy_from(self, dst, non_blocking), which fills dst.
+inline constexpr std::string_view kCopyFrom = "_copy_from";
+TAEDA_API OperatorEntry& copy_from_operator();
 
 // Runs an operator on arguments at the stack's end, which its results replace.
 TAEDA_API void call_boxed(const OperatorEntry& op, Stack& stack, size_t count);

@@ -1,6 +1,6 @@
 #include <taeda/aten/core/tensor_base.h>
 #include <taeda/aten/iter/copy.h>
-#include <taeda/c10/core/gpu.h>
+#include <taeda/c10/core/program_device.h>
 #include <taeda/c10/core/symbolic_geometry.h>
 
 namespace taeda {
@@ -117,12 +117,13 @@ void append_tensor_text(std::string& out,
 
 namespace {
 TensorBase make(size_t nbytes, ScalarType dtype, Device device) {
-  if (device.is_cuda() && !device.has_index()) {
-    device.index = static_cast<int8_t>(gpu().current_device());
-  }
   // There is one CPU: what is asked for on "cpu:0" lies beside what is on
   // "cpu".
-  if (device.is_cpu()) device.index = -1;
+  if (TAEDA_LIKELY(device.is_cpu())) {
+    device.index = -1;
+  } else {
+    device = with_current_index(device);
+  }
   auto storage =
       make_intrusive<StorageImpl>(nbytes, allocator_for(device.type), device);
   auto impl = make_intrusive<TensorImpl>(

@@ -1,4 +1,6 @@
 #include <taeda/aten/iter/launch.h>
+#include <taeda/aten/iter/program_launch.h>
+#include <taeda/c10/core/program_device.h>
 
 #include <atomic>
 
@@ -23,6 +25,10 @@ static_assert(static_cast<int>(DeviceType::CPU) == 0);
 const Launchers& launchers_of(const char* op, Device device) {
   const Launchers* found =
       table[static_cast<int>(device.type)].load(std::memory_order_acquire);
+  if (found == nullptr && device.type == DeviceType::PrivateUse1 &&
+      program_device_or_null() != nullptr) {
+    return program_launchers();
+  }
   TAEDA_CHECK_AS(
       NotImplemented, found != nullptr, op, ": no kernel for device ", device);
   return *found;

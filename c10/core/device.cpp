@@ -1,5 +1,6 @@
-#include <taeda/c10/core/device.h>
+#include <taeda/c10/core/program_device.h>
 
+#include <atomic>
 #include <charconv>
 
 namespace taeda {
@@ -9,14 +10,43 @@ constexpr std::string_view kNames[] = {
     "cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
     "fpga", "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
     "meta", "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone"};
-std::string& privateuse1_name() {
-  static std::string name = "privateuseone";
-  return name;
-}
+// Null as long as it has its first name. Set once and never freed: other
+// threads may be reading.
+constinit std::atomic<const std::string*> new_name{nullptr};
 }  // namespace
 
+std::string_view privateuse1_name() {
+  const std::string* name = new_name.load(std::memory_order_acquire);
+  return name == nullptr ? kNames[static_cast<int>(DeviceType::PrivateUse1)]
+                         : std::string_view(*name);
+}
+
 void rename_privateuse1(std::string name) {
-  privateuse1_name() = std::move(name);
+  for (std::string_view known : kNames) {
+    bool other = known != kNames[static_cast<int>(DeviceType::PrivateUse1)];
+    TAEDA_CHECK(!other || known != name,
+                "rename_privateuse1_backend: ",
+                known,
+                " is a device of another kind");
+  }
+  bool is_word = !name.empty();
+  for (char c : name) {
+    is_word = is_word && (c == '_' || (c >= 'a' && c <= 'z') ||
+                          (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'));
+  }
+  TAEDA_CHECK(is_word,
+              "rename_privateuse1_backend: expected a name of letters, digits "
+              "and _, got '",
+              name,
+              "'");
+  const auto* made = new std::string(std::move(name));
+  const std::string* none = nullptr;
+  if (new_name.compare_exchange_strong(none, made)) return;
+  TAEDA_CHECK(*none == *made,
+              "torch.rename_privateuse1_backend() has already been set! "
+              "Current backend: ",
+              *none);
+  delete made;
 }
 
 std::string_view device_type_name(DeviceType t) {

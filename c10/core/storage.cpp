@@ -1,5 +1,5 @@
-#include <taeda/c10/core/gpu.h>
 #include <taeda/c10/core/kept_forms.h>
+#include <taeda/c10/core/program_device.h>
 #include <taeda/c10/util/check.h>
 
 #include <algorithm>
@@ -71,14 +71,16 @@ namespace {
 
 // Whether the memory lies there: the storages of stand-ins have a device and
 // memory of the CPU.
-bool is_on_gpu(Device device, const Allocator& allocator) {
-  return TAEDA_UNLIKELY(device.is_cuda()) && &allocator != &cpu_allocator();
+bool is_elsewhere(Device device, const Allocator& allocator) {
+  return TAEDA_UNLIKELY(device.is_cuda() ||
+                        device.type == DeviceType::PrivateUse1) &&
+         &allocator != &cpu_allocator();
 }
 
 // On the storage's device, which need not be the thread's current one.
 DataPtr allocate_on(Device device, Allocator& allocator, size_t nbytes) {
-  if (!is_on_gpu(device, allocator)) return allocator.allocate(nbytes);
-  GpuGuard guard(device);
+  if (!is_elsewhere(device, allocator)) return allocator.allocate(nbytes);
+  CurrentDevice guard(device);
   return allocator.allocate(nbytes);
 }
 
@@ -87,12 +89,16 @@ void copy_bytes(Device device,
                 void* to,
                 const void* from,
                 size_t nbytes) {
-  if (!is_on_gpu(device, allocator)) {
+  if (!is_elsewhere(device, allocator)) {
     std::memcpy(to, from, nbytes);
     return;
   }
-  GpuGuard guard(device);
-  gpu().copy_bytes(to, from, nbytes);
+  CurrentDevice guard(device);
+  if (device.is_cuda()) {
+    gpu().copy_bytes(to, from, nbytes);
+  } else {
+    program_device().copy_bytes(to, from, nbytes);
+  }
 }
 
 }  // namespace

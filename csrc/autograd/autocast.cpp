@@ -16,7 +16,8 @@ namespace {
 constexpr DispatchKeySet kAutocast{DispatchKey::Autocast};
 
 // The devices that autocast can be set for, and what it computes in there if
-// nothing else is said. Records have policies for the first two.
+// nothing else is said. Records have policies for the first two; a device of a
+// program has those of CUDA.
 constexpr std::pair<DeviceType, ScalarType> kDefaults[] = {
     {DeviceType::CPU, kBFloat16},
     {DeviceType::CUDA, kHalf},
@@ -33,7 +34,8 @@ constexpr std::pair<DeviceType, ScalarType> kDefaults[] = {
 constexpr uint32_t bit(DeviceType type) {
   return uint32_t{1} << static_cast<int>(type);
 }
-constexpr uint32_t kWithPolicies = bit(DeviceType::CPU) | bit(DeviceType::CUDA);
+constexpr uint32_t kWithPolicies =
+    bit(DeviceType::CPU) | bit(DeviceType::CUDA) | bit(DeviceType::PrivateUse1);
 
 // The cast of a leaf, as long as the leaf lives and is not written to.
 struct Kept {
@@ -187,14 +189,16 @@ class Caster {
   ScalarType lower_;
 };
 
-// The device whose autocast a call is subject to: CUDA before the CPU. Meta
+// The device whose autocast a call is subject to: the CPU's comes last. Meta
 // tensors have an autocast only where restore() switched it on, while they
 // stand for tensors of the CPU.
 std::optional<DeviceType> device_of(std::span<IValue> arguments) {
   uint32_t found = 0;
   each_tensor(arguments, [&](TensorBase& t) { found |= bit(t.device().type); });
   found &= state().settings.enabled;
-  if ((found & bit(DeviceType::CUDA)) != 0) return DeviceType::CUDA;
+  for (DeviceType type : {DeviceType::CUDA, DeviceType::PrivateUse1}) {
+    if ((found & bit(type)) != 0) return type;
+  }
   if ((found & bit(DeviceType::CPU)) != 0) return DeviceType::CPU;
   if ((found & bit(DeviceType::Meta)) != 0) return DeviceType::Meta;
   return std::nullopt;
@@ -210,8 +214,8 @@ bool writes(const OpInfo& info) {
 Autocast policy_of(const OpInfo& info, DeviceType device) {
   if (writes(info)) return Autocast::Keep;
   const RecordInfo& record = *info.record;
-  return device == DeviceType::CUDA ? record.autocast_cuda
-                                    : record.autocast_cpu;
+  bool other = device == DeviceType::CUDA || device == DeviceType::PrivateUse1;
+  return other ? record.autocast_cuda : record.autocast_cpu;
 }
 
 bool has_policy(const RecordInfo& record) {

@@ -17,5 +17,6 @@ void bind_pools(py::module_& m);
 void bind_graphs(py::module_& m);
 void bind_sharing(py::module_& m);
 void bind_streams(py::module_& m);
+void bind_program_device(py::module_& m);
 
 }  // namespace taeda::python

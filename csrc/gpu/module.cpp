@@ -78,4 +78,5 @@ PYBIND11_MODULE(_cuda, m) {
   bind_pools(m);
   bind_graphs(m);
   bind_sharing(m);
+  bind_program_device(m);
 }

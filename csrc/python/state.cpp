@@ -2,7 +2,7 @@
 
 #include <taeda/aten/cpu_capability.h>
 #include <taeda/aten/parallel/parallel.h>
-#include <taeda/c10/core/gpu.h>
+#include <taeda/c10/core/program_device.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 
@@ -34,17 +34,8 @@ void set_default(ScalarType t) {
 
 // Generators -----------------------------------------------------------------
 
-SharedGenerator make_generator(std::optional<Device> given) {
-  Device device = given.value_or(Device());
-  if (device.is_cuda()) {
-    int index = device.has_index() ? device.index : gpu().current_device();
-    return gpu().new_generator(index);
-  }
-  TAEDA_CHECK(device.is_cpu(),
-              "Generator: no generator for device ",
-              device,
-              " (the CPU and CUDA have some)");
-  return make_cpu_generator();
+SharedGenerator new_generator(std::optional<Device> given) {
+  return make_generator(given.value_or(Device()));
 }
 
 // Any 64 bits: negative seeds count from the top.
@@ -107,7 +98,7 @@ void init_generator(PyObject* module) {
   py::module_ m = as_module(module);
   auto c =
       new_class<GeneratorImpl>(m, "Generator", "A stream of random numbers.");
-  c.def(py::init(&make_generator), py::arg("device") = py::none())
+  c.def(py::init(&new_generator), py::arg("device") = py::none())
       .def("manual_seed", manual_seed, "Restarts the stream from a seed.")
       .def("seed", seed, "Seeds from the system; returns the seed.")
       .def("initial_seed", initial_seed, "The seed last set.")

@@ -147,6 +147,7 @@ _LAZY_NAMES = {
     "_ops": "ops",
     "_tags": "Tag",
     "_type_info": "finfo iinfo",
+    "utils.backend_registration": "_register_device_module",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "random": "thread_safe_generator",
     "_determinism": (

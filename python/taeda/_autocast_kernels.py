@@ -20,8 +20,23 @@ DEVICES = {
     "AutocastMPS": "mps",
     "AutocastPrivateUse1": "privateuseone",
 }
-# Devices on which autocast can be enabled here.
-_PRESENT = ("cpu", "cuda")
+
+
+def _present() -> tuple[str, ...]:
+    """Devices on which autocast can be enabled here."""
+    return ("cpu", "cuda", _C._get_privateuse1_backend_name())
+
+
+def _without_autocast(target: OpOverload, args, keywords):
+    from contextlib import ExitStack
+
+    from taeda.amp.autocast_mode import autocast
+
+    with ExitStack() as stack:
+        for device in _present():
+            if _C.is_autocast_enabled(device):
+                stack.enter_context(autocast(device, enabled=False))
+        return target(*args, **keywords)
 
 
 def register(target: OpOverload, device: str, rule, library) -> None:
@@ -41,14 +56,12 @@ def register(target: OpOverload, device: str, rule, library) -> None:
 
 def _kernel(target: OpOverload, rules: dict):
     def kernel(*args, **keywords):
-        from taeda.amp.autocast_mode import autocast
-
-        for device in _PRESENT:
-            rule = rules.get(device)
+        for device in _present():
+            named = device if device in ("cpu", "cuda") else "privateuseone"
+            rule = rules.get(named)
             if rule is not None and _C.is_autocast_enabled(device):
                 return rule(*args, **keywords)
-        with autocast("cpu", enabled=False), autocast("cuda", enabled=False):
-            return target(*args, **keywords)
+        return _without_autocast(target, args, keywords)
 
     return kernel
 
@@ -57,10 +70,12 @@ def casting(target: OpOverload, device: str, dtype):
     """A rule that casts floating-point tensors of a device, float64 apart."""
 
     def rule(*args, **keywords):
-        from taeda.amp.autocast_mode import _cast, autocast
+        from taeda.amp.autocast_mode import _cast
 
-        args, keywords = _cast((args, keywords), device, dtype)
-        with autocast("cpu", enabled=False), autocast("cuda", enabled=False):
-            return target(*args, **keywords)
+        named = device
+        if device == "privateuseone":
+            named = _C._get_privateuse1_backend_name()
+        args, keywords = _cast((args, keywords), named, dtype)
+        return _without_autocast(target, args, keywords)
 
     return rule

@@ -373,11 +373,11 @@ class Tensor(_C.TensorBase):
 
     def is_pinned(self, device=None) -> bool:
         """Whether the memory is page-locked, so that a GPU copies it by itself."""
-        if not _C._gpu_is_in_use():
-            return False
         from taeda import _cuda
 
-        return _cuda.is_pinned(self)
+        if _cuda.program_device_count() > 0:
+            return _cuda.is_pinned_for_program(self)
+        return _C._gpu_is_in_use() and _cuda.is_pinned(self)
 
     def pin_memory(self, device=None) -> Tensor:
         """The same elements in page-locked memory; `self` where it lies there already.
@@ -391,6 +391,12 @@ class Tensor(_C.TensorBase):
             return self
         from taeda import _cuda, cuda
 
+        if _cuda.program_device_count() > 0:
+            if self.device.type != "cpu":
+                raise RuntimeError(
+                    f"cannot pin '{self.type()}' only dense CPU tensors can be pinned"
+                )
+            return _cuda.pinned_for_program(self)
         if not cuda.is_available():
             raise RuntimeError(
                 "Cannot access accelerator device when none is available."

@@ -70,6 +70,10 @@ def record_stream(self, s) -> None:
         from taeda import _cuda
 
         _cuda.record_stream(self, s.device_index, s.stream_id)
+    elif self.device.type == taeda._C._get_privateuse1_backend_name():
+        from taeda import _cuda
+
+        _cuda.record_program_stream(self, s.device_index, s.stream_id)
 
 
 def _repr_html_(self) -> str:

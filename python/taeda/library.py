@@ -44,7 +44,12 @@ _RULES = "fallthrough_kernel get_kernel register_torch_dispatch triton_op wrap_t
 __all__ += _RULES.split()
 __getattr__ = attributes(__name__, dict.fromkeys(_RULES.split(), "._library_rules"))
 
-_DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
+_DEVICE_KEYS = {
+    "cpu": "CPU",
+    "cuda": "CUDA",
+    "meta": "Meta",
+    "privateuseone": "PrivateUse1",
+}
 _reserved = {"prim"}
 # Libraries that this module makes itself, which stay: those of custom operators by
 # name, so that a second definition replaces the first, and others. Each entry is
@@ -343,6 +348,8 @@ def _keys_of(types) -> list[str]:
         if name in (None, "default", "CompositeExplicitAutograd"):
             keys.append("CompositeExplicitAutograd")
         else:
+            if name == taeda._C._get_privateuse1_backend_name():
+                name = "privateuseone"
             keys.append(_DEVICE_KEYS.get(name, name))
     return keys
 
@@ -555,7 +562,9 @@ def register_autocast(
         raise ValueError(
             f"register_autocast({op}): got unexpected type for op: {type(op)}"
         )
-    if device_type not in ("cpu", "cuda"):
+    if device_type == taeda._C._get_privateuse1_backend_name():
+        device_type = "privateuseone"
+    if device_type not in ("cpu", "cuda", "privateuseone"):
         raise ValueError(f"register_autocast: Unknown device type: {device_type}")
     target = _overload_of(op)
     rule = _autocast_kernels.casting(target, device_type, cast_inputs)

@@ -30,6 +30,7 @@ def manual_seed(seed: int) -> Generator:
         0
     """
     _each_gpu("manual_seed_all", int(seed))
+    _seed_program_device(int(seed))
     return default_generator.manual_seed(int(seed))
 
 
@@ -43,10 +44,31 @@ def _each_gpu(name: str, *args):
     return ()
 
 
+def _seed_program_device(seed: int) -> None:
+    """Seed the devices that a program added, by the module that it registered."""
+    import taeda
+
+    name = _C._get_privateuse1_backend_name()
+    module = getattr(taeda, name, None)
+    if module is None:
+        return
+    if not (hasattr(module, "_is_in_bad_fork") and hasattr(module, "manual_seed_all")):
+        import warnings
+
+        warnings.warn(
+            f"Set seed for `{name}` device does not take effect, please add API's "
+            f"`_is_in_bad_fork` and `manual_seed_all` to `{name}` device module.",
+            stacklevel=3,
+        )
+    elif not module._is_in_bad_fork():
+        module.manual_seed_all(seed)
+
+
 def seed() -> int:
     """Seed all devices from the system's entropy; returns the seed."""
     value = default_generator.seed()
     _each_gpu("manual_seed_all", value)
+    _seed_program_device(value)
     return value
 
 
@@ -117,7 +139,10 @@ class fork_rng:
             self.state = get_rng_state()
             devices, kind = self.devices
             if devices is None:
-                devices = range(len(_each_gpu("get_rng_state_all")))
+                if kind == "cuda":
+                    devices = range(len(_each_gpu("get_rng_state_all")))
+                else:
+                    devices = range(self._module(kind).device_count())
             self.states = [(d, self._module(kind).get_rng_state(d)) for d in devices]
 
     @staticmethod

@@ -9,6 +9,15 @@
 #include <tuple>
 #include <vector>
 
+namespace taeda::boxing {
+template <>
+struct Read<::taeda::front::Device> {
+  static ::taeda::front::Device get(const IValue& v) {
+    return v.get<::taeda::Device>();
+  }
+};
+}  // namespace taeda::boxing
+
 namespace taeda::front {
 
 // The name in a schema of a C++ type of arguments or results.
@@ -78,6 +87,39 @@ struct Dispatched {
   F function;
 };
 
+class OperatorHandle;
+// A kernel that takes its arguments from a stack, whatever the operator.
+class CppFunction {
+ public:
+  template <auto function>
+  static CppFunction makeFromBoxedFunction() {
+    return CppFunction(std::make_unique<Boxed<function>>());
+  }
+  std::unique_ptr<BoxedKernel> take() { return std::move(kernel_); }
+
+ private:
+  template <auto function>
+  struct Boxed final : BoxedKernel {
+    void call(const OperatorEntry& op,
+              DispatchKeySet keys,
+              Stack& stack) override {
+      run(OperatorHandle(const_cast<OperatorEntry*>(&op)), keys, stack);
+    }
+    // Handles are complete where this is used.
+    template <class Handle>
+    static void run(const Handle& op, DispatchKeySet keys, Stack& stack) {
+      if constexpr (requires { function(op, &stack); }) {
+        function(op, &stack);
+      } else {
+        function(op, keys, &stack);
+      }
+    }
+  };
+  explicit CppFunction(std::unique_ptr<BoxedKernel> kernel)
+      : kernel_(std::move(kernel)) {}
+  std::unique_ptr<BoxedKernel> kernel_;
+};
+
 class Library : public ::taeda::Library {
  public:
   using ::taeda::Library::Library;
@@ -100,6 +142,12 @@ class Library : public ::taeda::Library {
   template <class F>
   void impl(std::string_view name, Dispatched<F> kernel) {
     ::taeda::Library::impl(name, kernel.key, +kernel.function);
+  }
+  void impl(std::string_view name, CppFunction kernel) {
+    ::taeda::Library::impl(name, key(), kernel.take());
+  }
+  void fallback(CppFunction kernel) {
+    ::taeda::Library::fallback(kernel.take());
   }
 };
 
@@ -129,6 +177,9 @@ class OperatorHandle {
   TypedOperator<Signature> typed() const {
     return TypedOperator<Signature>(op_);
   }
+  const OperatorEntry& entry() const { return *op_; }
+  // "aten::add.Tensor", where PyTorch has a struct that prints so.
+  std::string operator_name() const { return op_->qualified_name(); }
 
  private:
   OperatorEntry* op_;
@@ -149,6 +200,10 @@ class Dispatcher {
 }  // namespace taeda::front
 
 namespace torch {
+using CppFunction = ::taeda::front::CppFunction;
+namespace jit {
+using Stack = ::taeda::Stack;
+}
 using Library = ::taeda::front::Library;
 using Dispatcher = ::taeda::front::Dispatcher;
 template <class F>
@@ -157,8 +212,9 @@ template <class F>
 }
 }  // namespace torch
 namespace c10 {
+using OperatorHandle = ::taeda::front::OperatorHandle;
 using Dispatcher = ::taeda::front::Dispatcher;
-}
+}  // namespace c10
 
 #define TORCH_FN(function) (function)
 #define TAEDA_LIBRARY_BLOCK_(ns, key, name, number)                          \

@@ -137,8 +137,10 @@ def _set_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> Non
 
 
 def _get_privateuse1_backend_name() -> str:
-    """The name of the device that an extension may add: none has named it."""
-    return "privateuseone"
+    """The name of the device that a program may add."""
+    from taeda import _cuda
+
+    return _cuda.program_device_name()
 
 
 def _cuda_isCurrentStreamCapturing() -> bool:

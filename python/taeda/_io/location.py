@@ -96,6 +96,18 @@ for _number, _kind in enumerate(("cuda", "mps", "xpu", "hpu")):
 register_package(30, *_same_device("meta"))
 
 
+def _of_program(function: int):
+    """A part of `_accelerator` for the device that a program named, or will name."""
+
+    def call(*args):
+        return _accelerator(taeda._C._get_privateuse1_backend_name())[function](*args)
+
+    return call
+
+
+register_package(25, _of_program(0), _of_program(1))
+
+
 def restorer(map_location):
     """The function (storage, location) -> storage of load's `map_location`."""
     if map_location is None:

@@ -1,4 +1,5 @@
-"""The accelerator in use, whichever it is: CUDA, where there is a GPU.
+"""The accelerator in use, whichever it is: the device that a program added
+(`taeda.utils.rename_privateuse1_backend`), else CUDA, where there is a GPU.
 
 Without one, what asks for it refuses, and what counts it says 0.
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 from taeda._lazy import attributes
 
-from ._device import cuda as _cuda
+from ._device import module as _module
 from .memory import (
     empty_cache,
     empty_host_cache,
@@ -60,21 +61,24 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """How many there are."""
-    from taeda import cuda
+    from taeda import _cuda, cuda
 
-    return cuda.device_count()
+    return _cuda.program_device_count() or cuda.device_count()
 
 
 def current_accelerator(check_available: bool = False) -> Any:
     """The device, without a number; None where there is none."""
     import taeda
+    from taeda import _cuda
 
+    if _cuda.program_device_count() > 0:
+        return taeda.device(_cuda.program_device_name())
     return taeda.device("cuda") if is_available() else None
 
 
 def current_device_index() -> int:
     """The number of the thread's current device."""
-    return _cuda().current_device()
+    return _module().current_device()
 
 
 current_device_idx = current_device_index
@@ -82,7 +86,7 @@ current_device_idx = current_device_index
 
 def set_device_index(device: Any, /) -> None:
     """Make a device the thread's current one."""
-    _cuda().set_device(device)
+    _module().set_device(device)
 
 
 set_device_idx = set_device_index
@@ -90,26 +94,26 @@ set_device_idx = set_device_index
 
 def current_stream(device: Any = None, /) -> Any:
     """The thread's current stream of a device."""
-    return _cuda().current_stream(device)
+    return _module().current_stream(device)
 
 
 def set_stream(stream: Any) -> None:
     """Make a stream the current one, and its device too."""
-    cuda = _cuda()
-    cuda.set_device(stream.device_index)
-    cuda.set_stream(stream)
+    module = _module()
+    module.set_device(stream.device_index)
+    module.set_stream(stream)
 
 
 def synchronize(device: Any = None, /) -> None:
     """Wait for all work on a device."""
-    _cuda().synchronize(device)
+    _module().synchronize(device)
 
 
 def get_device_capability(device: Any = None, /) -> dict[str, Any]:
     """What a device computes with: `supported_dtypes`."""
     import taeda
 
-    _cuda().get_device_properties(device)
+    _module().get_device_properties(device)
     every = (getattr(taeda, name) for name in dir(taeda))
     return {"supported_dtypes": {d for d in every if isinstance(d, taeda.dtype)}}
 

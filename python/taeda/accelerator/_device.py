@@ -1,4 +1,4 @@
-"""The library of the accelerator in use."""
+"""The functions of the accelerator in use."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["cuda"]
+__all__ = ["module"]
 
 
-def cuda() -> Any:
-    """`taeda.cuda`, where it has a GPU.
+def module() -> Any:
+    """`taeda.cuda`, or what a program's own device has in its place.
 
     Raises:
         RuntimeError: there is none.
     """
-    from taeda import cuda as found
+    from taeda import _program_device, cuda
 
-    if not found.is_available():
+    if _program_device.is_there():
+        return _program_device
+    if not cuda.is_available():
         raise RuntimeError("Cannot access accelerator device when none is available.")
-    return found
+    return cuda

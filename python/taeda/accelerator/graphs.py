@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._device import cuda
+from ._device import module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class Graph:
 
     Raises:
         RuntimeError: there is no accelerator.
+        NotImplementedError: it is a program's own device, whose graphs are unknown.
 
     Example:
         >>> def recorded(step):
@@ -42,7 +43,10 @@ class Graph:
         pool: tuple[int, int] | None = None,
         capture_error_mode: str = "default",
     ) -> None:
-        self._graph = cuda().CUDAGraph(keep_graph)
+        graph = getattr(module(), "CUDAGraph", None)
+        if graph is None:
+            raise NotImplementedError("accelerator.Graph: the device has no graphs")
+        self._graph = graph(keep_graph)
         mode = "global" if capture_error_mode == "default" else capture_error_mode
         self._begin = (pool, mode)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import taeda
 
-from ._device import cuda as _cuda
+from ._device import module as _module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,50 +26,50 @@ __all__ = [
 
 def empty_cache() -> None:
     """Give the driver back what no tensor uses."""
-    _cuda().empty_cache()
+    _module().empty_cache()
 
 
 def empty_host_cache() -> None:
     """Give the driver back page-locked memory that no tensor uses."""
-    _cuda()
+    _module()
     taeda._C._host_emptyCache()
 
 
 def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
     """Free and total bytes of a device."""
-    return _cuda().mem_get_info(device_index)
+    return _module().mem_get_info(device_index)
 
 
 def memory_stats(device_index: Any = None, /) -> dict[str, Any]:
     """Counts of blocks, segments and their bytes; see `taeda.cuda.memory_stats`."""
-    return _cuda().memory_stats(device_index)
+    return _module().memory_stats(device_index)
 
 
 def memory_allocated(device_index: Any = None, /) -> int:
     """Bytes that tensors use."""
-    return _cuda().memory_allocated(device_index)
+    return _module().memory_allocated(device_index)
 
 
 def max_memory_allocated(device_index: Any = None, /) -> int:
     """The most bytes that tensors used at a time."""
-    return _cuda().max_memory_allocated(device_index)
+    return _module().max_memory_allocated(device_index)
 
 
 def memory_reserved(device_index: Any = None, /) -> int:
     """Bytes that were taken from the driver, used or not."""
-    return _cuda().memory_reserved(device_index)
+    return _module().memory_reserved(device_index)
 
 
 def max_memory_reserved(device_index: Any = None, /) -> int:
     """The most bytes that were taken from the driver at a time."""
-    return _cuda().max_memory_reserved(device_index)
+    return _module().max_memory_reserved(device_index)
 
 
 def reset_peak_memory_stats(device_index: Any = None, /) -> None:
     """Let the largest uses count from now on."""
-    _cuda().reset_peak_memory_stats(device_index)
+    _module().reset_peak_memory_stats(device_index)
 
 
 def reset_accumulated_memory_stats(device_index: Any = None, /) -> None:
     """Let the totals count from now on; see `taeda.cuda`."""
-    _cuda().memory.reset_accumulated_memory_stats(device_index)
+    _module().memory.reset_accumulated_memory_stats(device_index)

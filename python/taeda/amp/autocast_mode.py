@@ -27,6 +27,22 @@ def is_autocast_available(device_type: str) -> bool:
     return _C._is_autocast_available(device_type)
 
 
+def _dtypes_of_program(kind: str) -> tuple:
+    """What the module of a program's device says that autocast may compute in."""
+    import taeda
+
+    module = getattr(taeda, kind, None)
+    if not hasattr(module, "get_amp_supported_dtype"):
+        raise AssertionError(
+            f"Tried to use AMP with the `{kind}` backend, but the backend has not "
+            "registered a module or the module miss some necessary funcs. The backend "
+            "should register a module by `taeda._register_device_module`, and the "
+            "module must have these funcs: \n"
+            "`get_amp_supported_dtype() -> List[taeda.dtype]`. \n"
+        )
+    return tuple(module.get_amp_supported_dtype())
+
+
 def _checked(device_type: str) -> str:
     if not isinstance(device_type, str):
         raise ValueError(
@@ -103,6 +119,8 @@ class autocast:
         """Whether it can be switched on; warns where it cannot."""
         kind = self.device.partition(":")[0]
         small = _SMALL.get(kind)
+        if kind == _C._get_privateuse1_backend_name():
+            small = _dtypes_of_program(kind)
         if small is None:
             problem = f"{kind.upper()} is not available. Disabling autocast."
         elif self.fast_dtype not in small:

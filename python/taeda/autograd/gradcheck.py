@@ -107,7 +107,7 @@ def _numerical(func: Callable, inputs, index: int, tensor, output, eps: float) -
 
 
 def _seed(output, place, value):
-    seed = taeda.zeros(output.shape, dtype=output.dtype)
+    seed = taeda.zeros(output.shape, dtype=output.dtype, device=output.device)
     seed[place] = value
     return seed
 
@@ -210,7 +210,8 @@ def _unit(count: int, is_complex: bool, generator: random.Random) -> list:
 
 
 def _like(values: list, tensor):
-    return taeda.tensor(values, dtype=tensor.dtype).reshape(tensor.shape)
+    made = taeda.tensor(values, dtype=tensor.dtype, device=tensor.device)
+    return made.reshape(tensor.shape)
 
 
 def _check_fast(func: Callable, inputs, outputs: list, options) -> None:

@@ -106,7 +106,8 @@ class DefaultDeviceType:
     def get_device_type() -> str:
         """An accelerator where there is one, else "cpu"."""
         if DefaultDeviceType._kind is None:
-            return "cuda" if taeda.cuda.is_available() else "cpu"
+            found = taeda.accelerator.current_accelerator()
+            return "cpu" if found is None else found.type
         return DefaultDeviceType._kind
 
 
