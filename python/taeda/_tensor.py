@@ -462,17 +462,22 @@ class Tensor(_C.TensorBase):
     ):
         """A tensor without memory of a class that has `__torch_dispatch__`.
 
+        Args:
+            dispatch_sizes_strides_policy: "strides" or "sizes": strides and whether it
+                is contiguous, or these and sizes, are asked of `__torch_dispatch__`
+                whenever they are read.
+
         Raises:
             TypeError: `cls` has no `__torch_dispatch__` of its own.
-            NotImplementedError: a layout other than strided, or geometry that is to be
-                asked of the class.
+            NotImplementedError: a layout other than strided, or one or a device that
+                is to be asked of the class.
         """
         from taeda._tensor_copy import make_wrapper
 
-        if dispatch_sizes_strides_policy or dispatch_device or dispatch_layout:
+        if dispatch_device or dispatch_layout:
             raise NotImplementedError(
-                "_make_wrapper_subclass: sizes, device and layout are those given; "
-                "they cannot be left to __torch_dispatch__"
+                "_make_wrapper_subclass: device and layout are those given; they "
+                "cannot be left to __torch_dispatch__"
             )
         if layout is not _C.strided or pin_memory:
             raise NotImplementedError(
@@ -481,6 +486,10 @@ class Tensor(_C.TensorBase):
         made = make_wrapper(
             cls, size, strides, storage_offset, memory_format, dtype, device
         )
+        if dispatch_sizes_strides_policy is not None:
+            from taeda._subclasses.asked_geometry import ask_class
+
+            ask_class(made, dispatch_sizes_strides_policy)
         return made.requires_grad_() if requires_grad else made
 
     @classmethod
