@@ -1,10 +1,13 @@
 """Wrappers whose sizes and strides `__torch_dispatch__` says whenever they are read.
 
 The tensor itself has the geometry that it was made with, which is what the library's
-own code sees; programs read the answers of the class.
+own code sees; programs read the answers of the class. The members of the class stay
+those of `Tensor`: what instances are asked for is caught before it is looked up.
 """
 
 from __future__ import annotations
+
+import functools
 
 import taeda
 from taeda import _C
@@ -20,12 +23,13 @@ def ask_class(made, policy: str) -> None:
     """From now on the geometry of a wrapper is asked of its class.
 
     Args:
-        made (Tensor): of a class with `__torch_dispatch__`, which gets the methods
-            that ask, once.
+        made (Tensor): of a class with `__torch_dispatch__`, whose look-up of
+            attributes is changed the first time.
         policy: "strides", or "sizes" for both.
 
     Raises:
         RuntimeError: another policy.
+        NotImplementedError: the class looks attributes up itself.
     """
     if policy not in (_STRIDES, _SIZES):
         raise RuntimeError(
@@ -33,12 +37,20 @@ def ask_class(made, policy: str) -> None:
             f"'strides' or 'sizes', got {policy!r}"
         )
     cls = type(made)
-    if "_asks_geometry" not in cls.__dict__:
-        cls._asks_geometry = True
-        for name, member in _MEMBERS.items():
-            if name not in cls.__dict__:
-                setattr(cls, name, member)
+    if cls.__getattribute__ is not _read:
+        if cls.__getattribute__ is not _base.__getattribute__:
+            raise NotImplementedError(
+                "_make_wrapper_subclass: dispatch_sizes_strides_policy of "
+                f"{cls.__name__}, which has a __getattribute__ of its own"
+            )
+        cls.__getattribute__, cls.__len__ = _read, _len
     setattr(made, _POLICY, policy)
+
+
+def _read(self, name: str):
+    if name in _MEMBERS and getattr(type(self), name) is getattr(_base, name):
+        return _MEMBERS[name](self)
+    return _base.__getattribute__(self, name)
 
 
 def _asked(tensor, operator: str, *args, overload: str = "default"):
@@ -108,15 +120,20 @@ def _len(self) -> int:
 
 
 _base = taeda.Tensor
+# What reading each name gives.
 _MEMBERS = {
-    "size": _size,
-    "shape": property(_size),
-    "stride": _stride,
-    "dim": _reader("dim", "dim"),
-    "ndim": property(_reader("dim", "dim")),
-    "numel": _reader("numel", "sym_numel"),
-    "nelement": _reader("numel", "sym_numel"),
-    "storage_offset": _reader("storage_offset", "sym_storage_offset"),
-    "is_contiguous": _is_contiguous,
-    "__len__": _len,
+    "shape": _size,
+    "ndim": _reader("dim", "dim"),
+    **{
+        name: functools.partial(functools.partial, method)
+        for name, method in {
+            "size": _size,
+            "stride": _stride,
+            "dim": _reader("dim", "dim"),
+            "numel": _reader("numel", "sym_numel"),
+            "nelement": _reader("numel", "sym_numel"),
+            "storage_offset": _reader("storage_offset", "sym_storage_offset"),
+            "is_contiguous": _is_contiguous,
+        }.items()
+    },
 }
