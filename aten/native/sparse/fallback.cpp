@@ -159,6 +159,7 @@ void register_sparse_kernels() {
       add_reductions(m);
       add_views(m);
       add_joins(m);
+      add_resizes(m);
       add_fallback(key);
     }
   });

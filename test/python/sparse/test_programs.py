@@ -119,6 +119,13 @@ x.clone().sparse_resize_((4, 5), 2, 0)
 x.clone().sparse_resize_((1, 5), 2, 0)
 x.clone().sparse_resize_((4, 5, 2), 2, 1)
 x.clone().sparse_resize_and_clear_((4, 5, 2), 2, 1)
+x.clone().resize_as_(torch.ones(4, 5).to_sparse())
+x.clone().resize_as_(torch.ones(1, 1).to_sparse())
+x.clone().resize_as_(torch.ones(4, 5))
+torch.ones(1, 1).resize_as_(x).shape
+x.to_sparse_csr().resize_as_(torch.ones(4, 5).to_sparse_csr())
+x.to_sparse_csr().resize_(5, 8)
+x.to_sparse_csr().resize_(2, 1)
 x.clone().copy_(x * 2)
 x.clone().zero_()
 x.mm(d)
@@ -213,7 +220,7 @@ def test_text(line: str) -> None:
 
 def test_counts() -> None:
     """Lines that are left out would go unnoticed."""
-    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (117, 56, 15)
+    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (124, 56, 15)
 
 
 def test_invariants_switch() -> None:
