@@ -53,7 +53,8 @@ class PythonKernel final : public BoxedKernel {
 // and its arguments. It lives as long as the process.
 class PythonFallback final : public BoxedKernel {
  public:
-  explicit PythonFallback(py::handle callable) : callable_(callable.inc_ref()) {}
+  explicit PythonFallback(py::handle callable)
+      : callable_(callable.inc_ref()) {}
 
   void call(const OperatorEntry& op, DispatchKeySet, Stack& stack) override {
     GilAcquire gil;

@@ -25,16 +25,16 @@ Tensor offsets_for(const Tensor& offsets, int64_t rows) {
 
 // Rows may come and, with their entries, go; columns may only come.
 void resize_csr(const Tensor& self, IntArrayRef size) {
-  TAEDA_CHECK_AS(NotImplemented,
-                 self.layout() == Layout::SparseCsr && self.dim() == 2 &&
-                     size.size() == 2,
-                 "resize_: ",
-                 layout_word(self.layout()),
-                 " tensor of sizes ",
-                 self.sizes(),
-                 " to sizes ",
-                 size,
-                 "; only CSR matrices are resized");
+  TAEDA_CHECK_AS(
+      NotImplemented,
+      self.layout() == Layout::SparseCsr && self.dim() == 2 && size.size() == 2,
+      "resize_: ",
+      layout_word(self.layout()),
+      " tensor of sizes ",
+      self.sizes(),
+      " to sizes ",
+      size,
+      "; only CSR matrices are resized");
   TAEDA_CHECK(size[0] >= 0 && size[1] >= self.size(1),
               "resize_: Resizing columns of sparse CSR tensors to a smaller "
               "value is not supported. The original number of columns is ",
