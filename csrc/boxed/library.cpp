@@ -4,6 +4,7 @@
 #include <taeda/aten/core/observe.h>
 #include <taeda/aten/record_json.h>
 #include <taeda/csrc/boxed/module.h>
+#include <taeda/csrc/boxed/python_call.h>
 
 namespace taeda::python {
 
@@ -47,6 +48,49 @@ class PythonKernel final : public BoxedKernel {
   py::handle callable_;
   Kinds arguments_, results_;
 };
+
+// A Python callable for what has no kernel at a key: called with the operator
+// and its arguments. It lives as long as the process.
+class PythonFallback final : public BoxedKernel {
+ public:
+  explicit PythonFallback(py::handle callable)
+      : callable_(callable.inc_ref()) {}
+
+  void call(const OperatorEntry& op, DispatchKeySet, Stack& stack) override {
+    GilAcquire gil;
+    try {
+      std::span<IValue> values = arguments_on(op, stack);
+      std::vector<IValue> given(values.begin(), values.end());
+      PythonCall call(op, values);
+      py::tuple first = py::make_tuple(py::handle(call.function.get()));
+      Ref args = checked(PySequence_Concat(first.ptr(), call.args.get()));
+      Ref result = checked(
+          PyObject_Call(callable_.ptr(), args.get(), call.kwargs.get()));
+      stack.resize(stack.size() - given.size());
+      python::push_results(op, result.get(), std::move(given), stack);
+    } catch (const PythonError&) {
+      throw py::error_already_set();
+    }
+  }
+
+ private:
+  py::handle callable_;
+};
+
+// None takes the fallback of the key back. False where the build's own stands.
+bool library_fallback(std::string_view key, py::handle callable) {
+  DispatchKey k = DispatchKey::CPU;
+  TAEDA_CHECK(
+      parse_dispatch_key(key, &k), "could not parse dispatch key: ", key);
+  Dispatcher& dispatcher = Dispatcher::get();
+  BoxedKernel* before = dispatcher.fallback(k);
+  if (before != nullptr && dynamic_cast<PythonFallback*>(before) == nullptr) {
+    return false;
+  }
+  dispatcher.set_fallback(
+      k, callable.is_none() ? nullptr : new PythonFallback(callable));
+  return true;
+}
 
 OperatorEntry& entry_of(std::string_view name, std::string_view overload) {
   OperatorEntry* op = Dispatcher::get().find(name, overload);
@@ -139,6 +183,7 @@ void bind_library(py::module_ m) {
         [](const char* ns, const char* schema) { Library(ns).def(schema); });
   m.def("_library_impl", library_impl);
   m.def("_library_take_back", &Library::take_back);
+  m.def("_library_fallback", library_fallback);
   m.def("_library_withdraw",
         [](std::string_view name, std::string_view overload) {
           Library::withdraw(entry_of(name, overload));

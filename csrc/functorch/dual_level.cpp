@@ -130,8 +130,14 @@ Pushed push_by_products(const OperatorEntry& op,
   size_t next = 0;
   for (const TensorBase& t : all) {
     bool has = is_differentiable(t) && t.requires_grad();
-    pushed.tangents.push_back(has ? level->unwrap(found[next++])
-                                  : TensorBase());
+    TensorBase moved = has ? found[next++] : TensorBase();
+    if (moved.defined()) {
+      moved = level->unwrap(moved);
+    } else if (has) {
+      // A derivative that is 0 everywhere is a tangent all the same.
+      moved = level->unwrap(ops::zeros_like(t));
+    }
+    pushed.tangents.push_back(std::move(moved));
   }
   each_tensor(std::span<IValue>(stack),
               [&](TensorBase& t) { t = level->unwrap(t); });

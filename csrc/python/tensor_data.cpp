@@ -7,8 +7,10 @@
 namespace taeda::python {
 
 namespace {
-constexpr DispatchKeySet kNotPlain{
-    DispatchKey::Wrapped, DispatchKey::Conjugate, DispatchKey::Negative};
+constexpr DispatchKeySet kNotPlain{DispatchKey::Wrapped,
+                                   DispatchKey::Conjugate,
+                                   DispatchKey::Negative,
+                                   DispatchKey::SparseCPU};
 
 // The value in wrappers; under vmap there is none for the mapped function.
 TensorBase unwrapped(TensorBase t, Reading reading) {
@@ -75,7 +77,7 @@ Scalar item_of(const TensorBase& t, Reading reading) {
   TAEDA_CHECK(t.numel() == 1,
               message("a Tensor with {} elements cannot be converted to Scalar",
                       t.numel()));
-  if (meets_python(t)) return ops::item(t);
+  if (meets_python(t) || t.layout() != Layout::Strided) return ops::item(t);
   TensorBase r = memory_of(t, reading);
   return Scalar::load(r.dtype(), r.const_raw_data());
 }

@@ -373,11 +373,17 @@ TensorBase tensor_from_data(PyObject* data, const DataOptions& options) {
     Ref t = checked(PyObject_CallMethod(empty.get(), "set_", "O", data));
     return plain_copy(unwrap(t.get()), placed);
   }
-  if (!is_nested(data) || PyList_Check(data) || PyTuple_Check(data)) {
+  bool numbers = PyFloat_Check(data) || PyLong_Check(data);
+  if (numbers || PyList_Check(data) || PyTuple_Check(data)) {
     return filled(data, options);
   }
-  // Foreign arrays that describe their memory.
-  if (PyObject_HasAttrString(data, "__array__") == 1) {
+  // Foreign arrays that lend or describe their memory.
+  if (PyObject_HasAttrString(data, "__dlpack__") == 1) {
+    Ref from = imported("taeda", "from_dlpack");
+    Ref t = checked(PyObject_CallOneArg(from.get(), data));
+    return plain_copy(unwrap(t.get()), placed);
+  }
+  if (is_nested(data) && PyObject_HasAttrString(data, "__array__") == 1) {
     Ref array = checked(PyObject_CallMethod(data, "__array__", nullptr));
     if (is_numpy_array(array.get())) {
       return plain_copy(tensor_from_numpy(array.get(), false), placed);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from taeda import _C
 from taeda._C import Size, UntypedStorage, device, dtype
-from taeda._tensor import Tensor
+from taeda._tensor import Tensor, _asking
 from taeda.random import (
     get_rng_state,
     initial_seed,
@@ -72,6 +72,7 @@ def typename(obj, /) -> str:
     return f"{module}.{kind.__qualname__}"
 
 
+@_asking
 def is_floating_point(input: Tensor) -> bool:
     """Whether a tensor's dtype is a floating-point one.
 
@@ -82,6 +83,7 @@ def is_floating_point(input: Tensor) -> bool:
     return input.is_floating_point()
 
 
+@_asking
 def is_complex(input: Tensor) -> bool:
     """Whether a tensor's dtype is complex.
 
@@ -92,16 +94,19 @@ def is_complex(input: Tensor) -> bool:
     return input.is_complex()
 
 
+@_asking
 def is_signed(input: Tensor) -> bool:
     """Whether a tensor's dtype has negative values."""
     return input.is_signed()
 
 
+@_asking
 def is_inference(input: Tensor) -> bool:
     """Whether a tensor was made in inference mode."""
     return input.is_inference()
 
 
+@_asking
 def numel(input: Tensor) -> int:
     """The number of a tensor's elements.
 
@@ -112,11 +117,13 @@ def numel(input: Tensor) -> int:
     return input.numel()
 
 
+@_asking
 def get_device(input: Tensor) -> int:
     """The index of a tensor's device; -1 on the CPU."""
     return input.get_device()
 
 
+@_asking
 def is_nonzero(input: Tensor) -> bool:
     """Whether a tensor's only element is not zero.
 

@@ -266,10 +266,12 @@ class OpNamespace:
             from taeda._higher_order_ops._operators import operator_of
 
             return operator_of(op)
-        if self.name == "aten" and op.startswith(("sym_", "_assert_scalar")):
+        if self.name == "aten":
             from taeda._size_ops import size_packet
 
-            return vars(self).setdefault(op, size_packet(op))
+            packet = size_packet(op)
+            if packet is not None:
+                return vars(self).setdefault(op, packet)
         return _placeholder(self.name, op)
 
     def _find(self, op: str) -> dict[str, str]:

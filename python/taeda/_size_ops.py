@@ -1,4 +1,4 @@
-"""Operators on sizes: `taeda.ops.aten.sym_size.int` and its like, `_assert_scalar`.
+"""Operators on geometry: `taeda.ops.aten.sym_size.int`, `dim`, `_assert_scalar`.
 
 They give integers, symbolic ones where sizes are, and need no dispatch: graphs of
 programs with symbolic sizes call them by their names.
@@ -11,11 +11,18 @@ from taeda._schema import Schema
 
 __all__ = ["size_packet"]
 
+# The method that reads it, and what follows `self` in each overload's schema.
+_OF_DIMS = {"": ") -> SymInt[]", "int": ", int dim) -> SymInt"}
 _READ = {
-    "sym_size": ("size", True),
-    "sym_stride": ("stride", True),
-    "sym_numel": ("numel", False),
-    "sym_storage_offset": ("storage_offset", False),
+    "sym_size": ("size", _OF_DIMS),
+    "sym_stride": ("stride", _OF_DIMS),
+    "sym_numel": ("numel", {"": ") -> SymInt"}),
+    "sym_storage_offset": ("storage_offset", {"": ") -> SymInt"}),
+    "dim": ("dim", {"": ") -> int"}),
+    "is_contiguous": (
+        "_is_contiguous_in",
+        {"": ") -> bool", "memory_format": ", MemoryFormat memory_format) -> bool"},
+    ),
 }
 
 
@@ -33,6 +40,8 @@ class _Reader(OpOverload):
     def __call__(self, self_, *args):
         if hasattr(type(self_), "__torch_function__") and not hasattr(self_, "dtype"):
             return type(self_).__torch_function__(self, (), (self_, *args))
+        if self._method == "_is_contiguous_in":  # which takes the format by name alone
+            return self_.is_contiguous(**({"memory_format": args[0]} if args else {}))
         return getattr(self_, self._method)(*args)
 
 
@@ -62,11 +71,11 @@ def size_packet(name: str) -> OpOverloadPacket | None:
         return _check_packet()
     if name not in _READ:
         return None
-    method, by_dim = _READ[name]
-    several = " -> SymInt[]" if by_dim else " -> SymInt"
-    schemas = {"": f"{name}(Tensor self){several}"}
-    if by_dim:
-        schemas["int"] = f"{name}.int(Tensor self, int dim) -> SymInt"
+    method, overloads = _READ[name]
+    schemas = {
+        overload: f"{name}{overload and '.'}{overload}(Tensor self{rest}"
+        for overload, rest in overloads.items()
+    }
     packet = OpOverloadPacket("aten", name, schemas)
     for overload, schema in schemas.items():
         packet._made[overload] = _Reader(packet, overload, schema, method)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from taeda import _C
 from taeda._C import _has_torch_function_unary as _overrides
 
@@ -12,6 +14,18 @@ def _override(function, tensors, *args, **kwargs):
     from taeda.overrides import handle_torch_function
 
     return handle_torch_function(function, tensors, *args, **kwargs)
+
+
+def _asking(method):
+    """A method that `__torch_function__` of the tensor may take over."""
+
+    @functools.wraps(method)
+    def asking(self, *args, **kwargs):
+        if _overrides(self):
+            return _override(asking, (self,), self, *args, **kwargs)
+        return method(self, *args, **kwargs)
+
+    return asking
 
 
 class Tensor(_C.TensorBase):
@@ -93,12 +107,14 @@ class Tensor(_C.TensorBase):
             )
         if self.is_cpu and stream not in (None, -1):
             raise AssertionError(f"stream should be None on cpu, got {stream}")
-        if self.requires_grad:
-            raise BufferError(
-                "a tensor that requires grad is not exported: use tensor.detach()"
-            )
-        if self.is_conj():
-            raise BufferError("__dlpack__: resolve_conj() the tensor first")
+        refusal = (
+            (self.requires_grad, "that require gradient, use tensor.detach()"),
+            (self.is_conj(), "with the conjugate bit set, use tensor.resolve_conj()"),
+            (self.layout is not _C.strided, f"of layout {self.layout}, only strided"),
+        )
+        for refused, why in refusal:
+            if refused:
+                raise BufferError(f"__dlpack__: Can't export tensors {why}")
         if dl_device not in (None, (1, 0)):
             raise BufferError(f"__dlpack__: cannot export to the device {dl_device}")
         source = self.clone() if copy else self
@@ -258,24 +274,28 @@ class Tensor(_C.TensorBase):
 
         return norm(self, p, dim, keepdim, dtype=dtype)
 
+    @_asking
     def nonzero(self, *, as_tuple: bool = False):
         """The positions of the elements that are not 0; see `taeda.nonzero`."""
         from taeda.functional import nonzero
 
         return nonzero(self, as_tuple=as_tuple)
 
+    @_asking
     def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
         """The distinct elements; see `taeda.unique`."""
         from taeda.functional import unique
 
         return unique(self, sorted, return_inverse, return_counts, dim)
 
+    @_asking
     def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
         """One of each run of equal elements; see `taeda.unique_consecutive`."""
         from taeda.functional import unique_consecutive
 
         return unique_consecutive(self, return_inverse, return_counts, dim)
 
+    @_asking
     def apply_(self, callable):
         """Replace each element by callable(element); for CPU tensors, slow."""
         values = [callable(value) for value in self.reshape(-1).tolist()]
@@ -306,6 +326,7 @@ class Tensor(_C.TensorBase):
             key[place] = position
         return self[tuple(key)]
 
+    @_asking
     def map_(self, other, callable):
         """Replace each element by callable(element, other's element); slow."""
         if other.requires_grad:
@@ -468,17 +489,22 @@ class Tensor(_C.TensorBase):
     ):
         """A tensor without memory of a class that has `__torch_dispatch__`.
 
+        Args:
+            dispatch_sizes_strides_policy: "strides" or "sizes": strides and whether it
+                is contiguous, or these and sizes, are asked of `__torch_dispatch__`
+                whenever they are read.
+
         Raises:
             TypeError: `cls` has no `__torch_dispatch__` of its own.
-            NotImplementedError: a layout other than strided, or geometry that is to be
-                asked of the class.
+            NotImplementedError: a layout other than strided, or one or a device that
+                is to be asked of the class.
         """
         from taeda._tensor_copy import make_wrapper
 
-        if dispatch_sizes_strides_policy or dispatch_device or dispatch_layout:
+        if dispatch_device or dispatch_layout:
             raise NotImplementedError(
-                "_make_wrapper_subclass: sizes, device and layout are those given; "
-                "they cannot be left to __torch_dispatch__"
+                "_make_wrapper_subclass: device and layout are those given; they "
+                "cannot be left to __torch_dispatch__"
             )
         if layout is not _C.strided or pin_memory:
             raise NotImplementedError(
@@ -487,6 +513,10 @@ class Tensor(_C.TensorBase):
         made = make_wrapper(
             cls, size, strides, storage_offset, memory_format, dtype, device
         )
+        if dispatch_sizes_strides_policy is not None:
+            from taeda._subclasses.asked_geometry import ask_class
+
+            ask_class(made, dispatch_sizes_strides_policy)
         return made.requires_grad_() if requires_grad else made
 
     @classmethod
@@ -546,7 +576,12 @@ def _as_class(result, cls):
         parts = [_as_class(item, cls) for item in result]
         # Named tuples of operators take one sequence.
         return type(result)(parts)
+    if isinstance(result, _ListIterator):  # of the tensor's slices
+        return iter([_as_class(item, cls) for item in result])
     return result
+
+
+_ListIterator = type(iter([]))
 
 
 _INDEX_DTYPES = frozenset((_C.uint8, _C.int8, _C.int16, _C.int32, _C.int64, _C.bool))

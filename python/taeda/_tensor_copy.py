@@ -82,6 +82,11 @@ def reduce_tensor(tensor):
 
     if tensor.layout is not _C.strided:
         return _reduce_sparse(tensor)
+    from taeda._io import rebuild, writer
+
+    if writer.is_wrapper(tensor):
+        made = rebuild.wrapper_subclass, type(tensor), writer.wrapper_facts(tensor)
+        return rebuild_from_type, (*made, dict(tensor.__dict__))
     args = (
         tensor._typed_storage(),
         tensor.storage_offset(),

@@ -140,6 +140,7 @@ _REBUILDS = {
     "_rebuild_parameter_with_state": "parameter_with_state",
     "_rebuild_meta_tensor_no_storage": "meta_tensor",
     "_rebuild_device_tensor_from_cpu_tensor": "device_tensor_from_cpu",
+    "_rebuild_wrapper_subclass": "wrapper_subclass",
 }
 
 

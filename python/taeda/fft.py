@@ -5,6 +5,7 @@ from __future__ import annotations
 import taeda
 from taeda import _C
 from taeda._lazy import attributes
+from taeda._tensor import _asking
 
 _natives = {
     name.removeprefix("fft_"): function
@@ -55,11 +56,13 @@ def _rolled(input, dim, sign: int):
     return taeda.roll(input, shifts, dims)
 
 
+@_asking
 def fftshift(input, dim=None):
     """The elements rearranged so that the frequency 0 stands in the middle."""
     return _rolled(input, dim, 1)
 
 
+@_asking
 def ifftshift(input, dim=None):
     """Undoes `fftshift`."""
     return _rolled(input, dim, -1)

@@ -88,7 +88,8 @@ class Library:
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._op_defs: set[str] = set()
         self._kernels: list[int] = []
-        made = self._kernels, self._op_defs
+        self._fallbacks: list[str] = []
+        made = self._kernels, self._op_defs, self._fallbacks
         self._end = weakref.finalize(self, _take_back, *made)
         self._end.atexit = False
 
@@ -169,11 +170,44 @@ class Library:
         self._kernels.append(_C._library_impl(op.namespace, name, key, kernel, *kinds))
 
     def fallback(self, fn, dispatch_key: str = "", *, with_keyset=False) -> None:
-        """Fallbacks for all operators of a key."""
-        raise NotImplementedError("Library.fallback")
+        """Registers what answers for operators without a kernel at a key.
+
+        Args:
+            fn: called as fn(operator, *args, **kwargs); `fallthrough_kernel` for none.
+            dispatch_key: "CPU" or "Meta"; that of the library where none is given.
+
+        Raises:
+            RuntimeError: the library's namespace is not "_", which means all.
+            NotImplementedError: with_keyset; a key at which the build has kernels for
+                everything, or which it does not have.
+        """
+        if with_keyset:
+            raise NotImplementedError(
+                "Library.fallback: with_keyset is not implemented"
+            )
+        if self.ns != "_":
+            raise RuntimeError(
+                "Fallback can only be registered using library fragment on the global "
+                f'namespace "_" but it is {self.ns}'
+            )
+        key = dispatch_key or self.dispatch_key
+        if not key:
+            raise ValueError("Library.fallback: expected a dispatch key, got none")
+        if not callable(fn):
+            raise TypeError(
+                f"Input function is required to be a callable but found type {type(fn)}"
+            )
+        through = getattr(fn, "__name__", "") == "fallthrough_kernel"
+        if through and key not in _autocast_kernels.DEVICES:
+            return
+        if key not in ("CPU", "Meta") or not _C._library_fallback(key, fn):
+            raise NotImplementedError(f"Library.fallback: dispatch key {key}")
+        self._fallbacks.append(key)
 
 
-def _take_back(kernels: list[int], definitions: set[str]) -> None:
+def _take_back(kernels: list[int], definitions: set[str], fallbacks: list[str]) -> None:
+    while fallbacks:
+        _C._library_fallback(fallbacks.pop(), None)
     while kernels:
         _C._library_take_back(kernels.pop())
     while definitions:

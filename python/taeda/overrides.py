@@ -102,43 +102,82 @@ def get_ignored_functions() -> set:
         " is_grad_enabled set_grad_enabled no_grad enable_grad tensor as_tensor asarray"
         " from_numpy frombuffer from_dlpack zeros ones empty full eye arange range"
         " linspace logspace rand randn randint randperm get_default_dtype"
-        " set_default_dtype finfo iinfo can_cast promote_types compile"
+        " set_default_dtype finfo iinfo can_cast promote_types compile to_dlpack"
+        " is_inference_mode_enabled get_num_interop_threads set_num_interop_threads"
+        " get_device_module broadcast_shapes"
     )
     found = set()
     for name in names.split():
         function = getattr(taeda, name, None)
         if function is not None:
             found.add(function)
+    asking = "boolean_dispatch handle_torch_function has_torch_function"
+    asking += " has_torch_function_unary has_torch_function_variadic sigmoid tanh"
+    asking += " assert_int_or_pair upsample upsample_bilinear upsample_nearest"
+    found |= {getattr(taeda.nn.functional, name) for name in asking.split()}
+    found |= {taeda.fft.fftfreq, taeda.fft.rfftfreq}
     tensor = taeda.Tensor
-    hidden = ("__new__", "__init__", "__hash__", "__subclasshook__", "as_subclass")
-    return found | {getattr(tensor, n) for n in hidden}
+    return found | {getattr(tensor, name) for name in _MADE_OF_CLASSES.split()}
+
+
+# Members of Tensor that make or describe a class or an object.
+_MADE_OF_CLASSES = (
+    "__new__ __init__ __hash__ __subclasshook__ __init_subclass__ __class__ __dir__"
+    " __delitem__ __torch_function__ __torch_dispatch__ as_subclass _make_subclass"
+    " _make_wrapper_subclass _repr_html_"
+)
 
 
 def get_overridable_functions() -> dict:
-    """Overridable functions by the namespace that holds them."""
+    """Overridable functions by the namespace that holds them.
+
+    Of Tensor operators are among them (`Tensor.__add__`), and what reads an attribute
+    (`Tensor.shape.__get__`); of modules, functions without an underscore.
+
+    Example:
+        >>> taeda.linalg.qr in taeda.overrides.get_overridable_functions()[taeda.linalg]
+        True
+    """
     ignored = get_ignored_functions()
-    spaces = [taeda._C._VariableFunctions, taeda.nn.functional, taeda.Tensor]
-    spaces += [taeda.linalg, taeda.special, taeda.fft]
-    found: dict = {}
-    for space in spaces:
-        listed = found.setdefault(space, [])
-        for name in dir(space):
-            function = getattr(space, name, None)
-            if name.startswith("__") or not callable(function):
-                continue
-            try:
-                if function not in ignored:
-                    listed.append(function)
-            except TypeError:
-                continue
+    modules = (taeda, taeda.functional, taeda.nn.functional)
+    modules += (taeda.linalg, taeda.special, taeda.fft)
+    found: dict = {space: _functions_of(space, ignored) for space in modules}
+    natives = taeda._C._VariableFunctions
+    found[taeda] += [getattr(natives, n) for n in dir(natives) if _is_public(n)]
+    found[taeda] = list(dict.fromkeys(f for f in found[taeda] if f not in ignored))
+    found[taeda.Tensor] = list(_members_of_tensor(ignored))
     return found
+
+
+def _is_public(name: str) -> bool:
+    return name[0].islower() and not name.endswith("_")
+
+
+def _functions_of(space, ignored: set) -> list:
+    functions = (getattr(space, n) for n in space.__all__ if _is_public(n))
+    return [f for f in functions if _is_function(f) and f not in ignored]
+
+
+def _is_function(value) -> bool:
+    return callable(value) and not isinstance(value, type)
+
+
+def _members_of_tensor(ignored: set):
+    for name in dir(taeda.Tensor):
+        member = getattr(taeda.Tensor, name)
+        if callable(member):
+            if member not in ignored and getattr(object, name, None) != member:
+                yield member
+        elif hasattr(member, "__get__"):
+            yield member.__get__
 
 
 def get_testing_overrides() -> dict:
     """A function that returns -1 for each overridable function, with its signature.
 
     It takes what one of the function's overloads takes, and raises TypeError for other
-    arguments. Functions that tell no signature are left out.
+    arguments; any where the function tells no signature. `inspect.signature` of it is
+    the first overload's.
 
     Example:
         >>> taeda.overrides.get_testing_overrides()[taeda.add](1, 2, alpha=3)

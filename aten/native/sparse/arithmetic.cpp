@@ -1,4 +1,5 @@
 // Sums, products and quotients element by element.
+#include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/sparse/entries.h>
 #include <taeda/aten/native/sparse/kernels.h>
 #include <taeda/gen/ops/_sparse_broadcast_to.h>
@@ -35,8 +36,16 @@ Tensor add_coo(const Tensor& a, const Tensor& b, const Scalar& alpha) {
               a.sizes(),
               " != ",
               b.sizes());
-  Tensor other = to_coo(b, sparse_dims(a));
-  const SparseParts &p = parts_of(a), &q = parts_of(other);
+  // Of a tensor without entries it says nothing which dims are sparse.
+  const Tensor& like = parts_of(a).values.size(0) == 0 ? b : a;
+  int64_t dims = sparse_dims(like);
+  auto with_dims = [&](const Tensor& t) {
+    return parts_of(t).values.size(0) > 0
+               ? to_coo(t, dims)
+               : empty_coo(t.sizes(), dims, t.dtype(), t.device());
+  };
+  Tensor self = with_dims(a), other = with_dims(b);
+  const SparseParts &p = parts_of(self), &q = parts_of(other);
   Tensor joined = make_coo(ops::cat({p.indices, q.indices}, 1),
                            ops::cat({p.values, scaled(q.values, alpha)}, 0),
                            a.sizes(),
@@ -88,7 +97,9 @@ void add_sparse_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
     TAEDA_CHECK(is_sparse(other),
                 "add(sparse, dense) is not supported. Use add(dense, sparse) "
                 "instead.");
-    set_parts(self, add_sparse(self, other, alpha));
+    Tensor sum = add_sparse(self, other, alpha);
+    check_castable("add_", sum.dtype(), self.dtype());
+    set_parts(self, sum);
   } else if (adds_in_place(self, other)) {
     add_into(self, other, alpha);
     self.impl()->bump_version();

@@ -1,10 +1,14 @@
 // Copies of sparse tensors, and tensors like them.
 #include <taeda/aten/native/sparse/entries.h>
 #include <taeda/aten/native/sparse/kernels.h>
+#include <taeda/gen/ops/_local_scalar_dense.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_sparse_to_sparse_.h>
 #include <taeda/gen/ops/empty_like.h>
+#include <taeda/gen/ops/full_like.h>
+#include <taeda/gen/ops/ones_like.h>
 #include <taeda/gen/ops/to.h>
+#include <taeda/gen/ops/to_dense.h>
 #include <taeda/gen/ops/zeros.h>
 
 namespace taeda::native {
@@ -66,6 +70,11 @@ Tensor to_copy_sparse(const Tensor& self,
 }
 
 void copy_sparse_into(const Tensor& self, const Tensor& src, bool) {
+  TAEDA_CHECK(self.sizes() == src.sizes(),
+              "copy_: sparse tensors are not broadcast: expected sizes ",
+              self.sizes(),
+              ", got ",
+              src.sizes());
   ops::copy_sparse_to_sparse_(self, src);
 }
 
@@ -128,6 +137,56 @@ Tensor empty_like_sparse(const Tensor& self,
                       std::nullopt);
 }
 
+// Without entries; all dims of it are sparse.
+Tensor new_sparse(const Tensor& self,
+                  IntArrayRef size,
+                  Dtype dtype,
+                  MaybeLayout layout,
+                  MaybeDevice device,
+                  MaybeBool) {
+  Layout wanted = layout.value_or(self.layout());
+  ScalarType type = dtype.value_or(self.dtype());
+  Device on = device.value_or(self.device());
+  if (wanted == Layout::Strided) {
+    return ops::zeros(size, type, std::nullopt, on);
+  }
+  TAEDA_CHECK_AS(NotImplemented,
+                 wanted == Layout::Sparse,
+                 "new_zeros, new_empty: layout ",
+                 wanted);
+  return empty_coo(size, static_cast<int64_t>(size.size()), type, on);
+}
+
+// Of compressed tensors, ones at the places of their entries.
+Tensor ones_like_sparse(const Tensor& self,
+                        Dtype dtype,
+                        MaybeLayout layout,
+                        MaybeDevice device,
+                        MaybeBool pin_memory,
+                        MaybeFormat) {
+  TAEDA_CHECK_AS(
+      NotImplemented,
+      !is_coo(self) && layout.value_or(self.layout()) == self.layout(),
+      "ones_like: of a ",
+      layout_word(self.layout()),
+      " tensor in layout ",
+      layout.value_or(self.layout()));
+  const SparseParts& p = parts_of(self);
+  return with_values(
+      self, ops::ones_like(p.values, dtype, std::nullopt, device, pin_memory));
+}
+
+void fill_sparse(const Tensor& self, const Scalar& value) {
+  TAEDA_CHECK_AS(
+      NotImplemented, !is_coo(self), "fill_: not implemented for COO tensors");
+  const SparseParts& p = parts_of(self);
+  set_parts(self, with_values(self, ops::full_like(p.values, value)));
+}
+
+Scalar item_sparse(const Tensor& self) {
+  return ops::_local_scalar_dense(ops::to_dense(self));
+}
+
 void zero_sparse(const Tensor& self) {
   set_parts(self, without_entries(self, std::nullopt, std::nullopt));
 }
@@ -141,6 +200,11 @@ void add_copies(Library& m) {
   m.impl("zeros_like", zeros_like_sparse);
   m.impl("empty_like", empty_like_sparse);
   m.impl("zero_", zero_sparse);
+  m.impl("_local_scalar_dense", item_sparse);
+  m.impl("ones_like", ones_like_sparse);
+  m.impl("fill_.Scalar", fill_sparse);
+  m.impl("new_zeros", new_sparse);
+  m.impl("new_empty", new_sparse);
 }
 
 }  // namespace taeda::native

@@ -1,6 +1,7 @@
 // What becomes of a call for which sparse tensors have no kernel; see Note
 // [Sparse kernels].
 #include <taeda/aten/core/level.h>
+#include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/sparse/entries.h>
 #include <taeda/aten/native/sparse/kernels.h>
 #include <taeda/gen/ops/any.h>
@@ -36,6 +37,7 @@ void write_result(const OperatorEntry& op,
               layout_word(result.layout()),
               " result cannot be written to a tensor of layout ",
               layout_word(target.layout()));
+  check_castable(op.name, result.dtype(), target.dtype());
   if (is_sparse(target)) {
     set_parts(target, result);
     return;
@@ -159,6 +161,7 @@ void register_sparse_kernels() {
       add_reductions(m);
       add_views(m);
       add_joins(m);
+      add_resizes(m);
       add_fallback(key);
     }
   });

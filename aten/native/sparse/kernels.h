@@ -27,6 +27,7 @@ void add_products(Library& m);
 void add_reductions(Library& m);
 void add_views(Library& m);
 void add_joins(Library& m);
+void add_resizes(Library& m);
 // The fallback; views of strided tensors are kept from sparse ones.
 void add_fallback(DispatchKey key);
 

@@ -83,8 +83,9 @@ Tensor make_coo(const Tensor& indices,
                 const Tensor& values,
                 IntArrayRef sizes,
                 bool coalesced) {
-  return make_sparse(
-      Layout::Sparse, Tensor(), indices, values, sizes, coalesced);
+  // One entry alone is in order.
+  bool ordered = coalesced || values.size(0) < 2;
+  return make_sparse(Layout::Sparse, Tensor(), indices, values, sizes, ordered);
 }
 
 Tensor make_compressed(Layout layout,

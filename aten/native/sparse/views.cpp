@@ -6,6 +6,8 @@
 #include <taeda/gen/native/_spdiags.h>
 #include <taeda/gen/ops/_to_sparse.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/amax.h>
+#include <taeda/gen/ops/amin.h>
 #include <taeda/gen/ops/arange.h>
 #include <taeda/gen/ops/bitwise_and.h>
 #include <taeda/gen/ops/cumsum.h>
@@ -14,10 +16,12 @@
 #include <taeda/gen/ops/flatten.h>
 #include <taeda/gen/ops/ge.h>
 #include <taeda/gen/ops/index_select.h>
+#include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/lt.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/nonzero.h>
 #include <taeda/gen/ops/permute.h>
+#include <taeda/gen/ops/remainder.h>
 #include <taeda/gen/ops/repeat_interleave.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/searchsorted.h>
@@ -33,6 +37,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace taeda::native {
 
@@ -82,9 +87,13 @@ Tensor permute_sparse(const Tensor& self, IntArrayRef dims) {
   const SparseParts& p = parts_of(self);
   int64_t sparse = sparse_dims(self);
   DimVector places, values{0}, sizes;
+  std::vector<char> taken(dims.size());
   bool in_order = true;
   for (size_t i = 0; i < dims.size(); ++i) {
     int64_t d = wrap_dim(dims[i], self.dim());
+    TAEDA_CHECK(std::exchange(taken[static_cast<size_t>(d)], 1) == 0,
+                "permute(sparse_coo): duplicate dims are not allowed: ",
+                dims);
     bool named = static_cast<int64_t>(i) < sparse;
     TAEDA_CHECK(named == (d < sparse),
                 "permute(sparse_coo): transpositions between sparse and dense "
@@ -103,7 +112,7 @@ Tensor permute_sparse(const Tensor& self, IntArrayRef dims) {
   return make_coo(in_order ? p.indices : stacked(rows, p.indices),
                   ops::permute(p.values, values),
                   sizes,
-                  p.coalesced && in_order);
+                  p.coalesced && (in_order || p.values.size(0) == 0));
 }
 
 Layout transposed_layout(Layout l) {
@@ -221,6 +230,23 @@ Tensor select_sparse(const Tensor& given, int64_t dim, int64_t index) {
                   p.coalesced);
 }
 
+// Places along a dim of `size`, counted from its beginning.
+Tensor wrapped_places(const Tensor& index, int64_t size, int64_t dim) {
+  Tensor places = ops::to(ops::reshape(index, {-1}), kLong);
+  if (places.size(0) == 0) return places;
+  int64_t first = ops::item(ops::amin(places, {})).to_int();
+  int64_t last = ops::item(ops::amax(places, {})).to_int();
+  TAEDA_CHECK_AS(Index,
+                 first >= -size && last < size,
+                 "index_select(): index contains ",
+                 last < size ? first : last,
+                 " that is out of range for tensor of size ",
+                 size,
+                 " at dimension ",
+                 dim);
+  return first < 0 ? ops::remainder(places, Scalar(size)) : places;
+}
+
 Tensor index_select_sparse(const Tensor& self,
                            int64_t dim,
                            const Tensor& index) {
@@ -236,7 +262,7 @@ Tensor index_select_sparse(const Tensor& self,
   int64_t d = wrap_dim(dim, self.dim()), sparse = sparse_dims(self);
   const SparseParts& p = parts_of(self);
   DimVector sizes(self.sizes());
-  Tensor wanted = ops::to(ops::reshape(index, {-1}), kLong);
+  Tensor wanted = wrapped_places(index, self.size(d), d);
   sizes[static_cast<size_t>(d)] = wanted.size(0);
   if (d >= sparse) {
     return make_coo(p.indices,

@@ -154,6 +154,24 @@ def meta_tensor(dtype, size, stride, requires_grad):
     return _finish(tensor, requires_grad, None)
 
 
+def wrapper_subclass(
+    kind, dtype, size, stride, storage_offset, layout, device, requires_grad
+):
+    """torch._utils._rebuild_wrapper_subclass: what it wraps is among its attributes."""
+    if not (isinstance(kind, type) and issubclass(kind, taeda.Tensor)):
+        refuse(f"{short(kind)} is no tensor class")
+    size, stride = check_geometry(_MAX, 0, size, stride)
+    made = taeda.Tensor._make_wrapper_subclass(
+        *(kind, size),
+        strides=stride,
+        storage_offset=storage_offset,
+        layout=layout,
+        device=device,
+        dtype=dtype,
+    )
+    return _finish(made, requires_grad, None)
+
+
 def layout(name):
     """torch.serialization._get_layout."""
     kinds = "strided sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc".split()
@@ -278,6 +296,7 @@ def device_tensor_from_cpu(data, dtype, device, requires_grad):
 
 
 _PLAIN = (tensor_v1, tensor_v2, tensor_v3, parameter, meta_tensor, sparse_tensor)
+_PLAIN += (wrapper_subclass,)
 
 FUNCTIONS = {
     ("torch._utils", "_rebuild_tensor"): tensor_v1,
@@ -288,6 +307,7 @@ FUNCTIONS = {
     ("torch._utils", "_rebuild_sparse_tensor"): sparse_tensor,
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): meta_tensor,
     ("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"): device_tensor_from_cpu,
+    ("torch._utils", "_rebuild_wrapper_subclass"): wrapper_subclass,
     ("torch._tensor", "_rebuild_from_type_v2"): from_type_v2,
     ("torch.serialization", "_get_layout"): layout,
 }

@@ -124,7 +124,30 @@ def _layout(layout):
 def _attributes(tensor) -> dict:
     """What the user has set on a tensor."""
     own = getattr(tensor, "__dict__", None) or {}
-    return {k: v for k, v in own.items() if not k.startswith("_")}
+    return {k: v for k, v in own.items() if k not in _UNWRITTEN}
+
+
+# Attributes that belong to the program, not to the value.
+_UNWRITTEN = ("_backward_hooks", "_post_accumulate_grad_hooks")
+
+
+def is_wrapper(tensor) -> bool:
+    """Whether it has no memory because its class answers for it."""
+    from taeda._subclasses.fake_tensor import FakeTensor
+
+    return (
+        taeda._C._has_torch_dispatch(type(tensor))
+        and not isinstance(tensor, FakeTensor)
+        and tensor.data_ptr() == 0
+    )
+
+
+def wrapper_facts(tensor) -> tuple:
+    """The arguments of `_rebuild_wrapper_subclass`."""
+    return (
+        *(type(tensor), tensor.dtype, tuple(tensor.size()), tuple(tensor.stride())),
+        *(tensor.storage_offset(), tensor.layout, tensor.device, tensor.requires_grad),
+    )
 
 
 def reduce_tensor(tensor):
@@ -144,6 +167,9 @@ def reduce_tensor(tensor):
 
 
 def _reduce_plain(tensor):
+    if is_wrapper(tensor):
+        rebuild = named("torch._utils", "_rebuild_wrapper_subclass")
+        return rebuild, wrapper_facts(tensor)
     if str(tensor.layout).rpartition(".")[2] != "strided":
         data = sparse_data(tensor)
         return named("torch._utils", "_rebuild_sparse_tensor"), (tensor.layout, data)

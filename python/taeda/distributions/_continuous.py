@@ -28,11 +28,20 @@ def _near_0(t, near, far):
     return taeda.where(small, series, far(_where(~small, t, 2.0)))
 
 
+def _tilted_rest(t):
+    """log((e^t - 1) / t) - max(t, 0), which stays small where t is large."""
+    near = lambda k: 1 / (2 * k + 2)
+    falling = taeda.where(t > 0, -t, t)
+    size = _where(t.abs() < 1, 1.0, t.abs())
+    far = (-(-size).expm1() / size).log()
+    square = _where(t.abs() < 1, t, 0.0) ** 2
+    close = 0.5 * falling + square * _near_0(t, near, taeda.zeros_like)
+    return taeda.where(t.abs() < 1, close, far)
+
+
 def _tilted_normalizer(t):
     """log((e^t - 1) / t), the logarithm of the integral of e^(t x) over [0, 1]."""
-    over = lambda size: 0.5 * size + (-(-size).expm1() / size).log()
-    far = lambda t: over(t.abs()) / (t * t)
-    return 0.5 * t + t * t * _near_0(t, lambda k: 1 / (2 * k + 2), far)
+    return _where(t > 0, t, 0.0) + _tilted_rest(t)
 
 
 def _log1p_over(z, k):
@@ -160,7 +169,7 @@ Bernoulli: fixing a pervasive error in variational autoencoders", 2019).
     lims lims default (0.499, 0.501): unused, formulas hold near 1/2
     _lims = lims
     entropy = _tilted_normalizer(t) - t * mean
-    log_prob = t * x - _tilted_normalizer(t)
+    log_prob = t * (x - (t > 0).to(x.dtype)) - _tilted_rest(t)
     rsample = icdf(uniform_like(shape, t))
     _natural_params = t,
     _mean_carrier_measure = 0

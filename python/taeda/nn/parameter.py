@@ -72,8 +72,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         made = data.detach().requires_grad_(requires_grad)
         if type(made) is not kind:
             raise RuntimeError(
-                f"Parameter: detach() of a {kind.__name__} gives a "
-                f"{type(made).__name__}; it must keep the class"
+                f"Creating a Parameter from an instance of type {kind.__name__} "
+                "requires that detach() returns an instance of the same type, but it "
+                f"returned a {type(made).__name__}"
             )
         made._is_param = True
         return made

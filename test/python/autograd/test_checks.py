@@ -125,3 +125,34 @@ def test_gradcheck_calls_functions_that_use_the_graph():
     x = taeda.randn(3, dtype=taeda.float64, requires_grad=True)
     assert taeda.autograd.gradcheck(function, (x,))
     assert taeda.autograd.gradcheck(function, (x,), fast_mode=True)
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc"])
+@pytest.mark.parametrize("fast", [False, True])
+def test_sparse_inputs(layout, fast):
+    dense = taeda.tensor([[1.0, 0, -2], [0, 0, 3]], dtype=taeda.float64)
+    x = dense.to_sparse(layout=getattr(taeda, layout)).requires_grad_()
+    y = taeda.rand(2, 3, dtype=taeda.float64)
+
+    def sines(t):
+        return t.to_dense().sin() * y
+
+    def wrong(t):
+        return sines(t) + 2 * sines(t.detach())
+
+    assert taeda.autograd.gradcheck(sines, (x,), masked=True, fast_mode=fast)
+    with pytest.raises(GradcheckError, match="mismatch"):
+        taeda.autograd.gradcheck(wrong, (x,), masked=True, fast_mode=fast)
+    assert x.detach().to_dense().tolist() == dense.tolist()
+
+
+def test_sparse_inputs_with_dense_dims():
+    x = taeda.rand(3, 2, dtype=taeda.float64).to_sparse(1).requires_grad_()
+    square = lambda t: t.to_dense() ** 2
+    assert taeda.autograd.gradcheck(square, (x,), masked=True)
+
+
+def test_sparse_outputs_are_refused():
+    x = taeda.rand(2, 2, dtype=taeda.float64, requires_grad=True)
+    with pytest.raises(ValueError, match="Sparse output is not supported"):
+        taeda.autograd.gradcheck(lambda t: t.to_sparse(), (x,))

@@ -204,3 +204,15 @@ def test_the_current_level_is_minus_one_outside_of_a_level():
     with fwd.dual_level():
         assert fwd._current_level == 0
     assert fwd._current_level == -1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [taeda.sign, taeda.round, taeda.bernoulli, taeda.poisson, lambda x: x // 1],
+)
+def test_a_derivative_that_is_zero_is_a_tangent(function):
+    with fwd.dual_level():
+        x = fwd.make_dual(taeda.tensor([0.3, 0.7]), taeda.ones(2))
+        assert fwd.unpack_dual(function(x)).tangent.tolist() == [0, 0]
+        # What depends on the argument's shape alone has none.
+        assert fwd.unpack_dual(taeda.rand_like(x)).tangent is None

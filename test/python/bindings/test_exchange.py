@@ -208,3 +208,30 @@ def test_a_list_of_arrays_warns():
 def test_a_sparse_tensor_is_no_array():
     with pytest.raises(TypeError, match="to_dense"):
         taeda.ones(2).to_sparse().numpy(force=True)
+
+
+class Lender:
+    """Nothing but a lender of a tensor's memory."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, *args, **kwargs):
+        return self.tensor.__dlpack__(*args, **kwargs)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+def test_dlpack_is_data():
+    x = taeda.arange(6.0).view(2, 3)
+    for make in (taeda.tensor, taeda.as_tensor, taeda.asarray):
+        assert make(Lender(x)).tolist() == x.tolist()
+    assert taeda.as_tensor(Lender(x)).data_ptr() == x.data_ptr()
+    assert taeda.tensor(Lender(x)).data_ptr() != x.data_ptr()
+    assert taeda.tensor(Lender(x), dtype=taeda.int64).dtype is taeda.int64
+
+
+def test_dlpack_of_sparse_tensors_is_refused():
+    with pytest.raises(BufferError, match="sparse_coo"):
+        taeda.eye(2).to_sparse().__dlpack__()

@@ -470,3 +470,55 @@ def test_tree_map_over_a_handlers_arguments():
     with Kinds():
         taeda.cat([taeda.ones(1), taeda.ones(1)], 0)
     assert kinds[-1] == (["Tensor", "Tensor"],)
+
+
+class Asked(taeda.Tensor):
+    """A wrapper whose geometry is what `answers` says, by operator."""
+
+    __torch_function__ = taeda._C._disabled_torch_function_impl
+    answers: dict = {}
+
+    @staticmethod
+    def __new__(cls, policy):
+        return taeda.Tensor._make_wrapper_subclass(
+            cls, (2, 3), dispatch_sizes_strides_policy=policy
+        )
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return cls.answers.get(str(func), NotImplemented)
+
+
+def test_geometry_is_asked_of_the_class():
+    Asked.answers = {
+        "aten.sym_size.default": (7, 8),
+        "aten.sym_stride.default": (9, 1),
+        "aten.dim.default": 2,
+        "aten.sym_numel.default": 56,
+        "aten.sym_storage_offset.default": 3,
+        "aten.is_contiguous.default": False,
+        "aten.is_contiguous.memory_format": True,
+    }
+    x = Asked("sizes")
+    assert (x.shape, x.size(), x.size(-1), len(x)) == ((7, 8), (7, 8), 8, 7)
+    assert (x.dim(), x.ndim, x.numel(), x.storage_offset()) == (2, 2, 56, 3)
+    assert (x.stride(), x.stride(0)) == ((9, 1), 9)
+    assert not x.is_contiguous()
+    assert x.is_contiguous(memory_format=taeda.channels_last)
+    with pytest.raises(IndexError, match=r"\[-2, 1\], but got 2"):
+        x.size(2)
+    y = Asked("strides")
+    assert (y.shape, y.numel(), y.stride(), y.is_contiguous()) == (
+        *((2, 3), 6, (9, 1)),
+        False,
+    )
+
+
+def test_geometry_without_an_answer():
+    Asked.answers = {"aten.sym_size.default": None}
+    x = Asked("sizes")
+    assert x.shape == (2, 3)
+    with pytest.raises(TypeError, match=r"'aten.sym_stride.default'.*NotImplemented"):
+        x.stride()
+    with pytest.raises(RuntimeError, match="'strides' or 'sizes', got 'all'"):
+        Asked("all")

@@ -6,6 +6,8 @@ logarithm that crosses 0 has no relative accuracy.
 
 from __future__ import annotations
 
+import math
+
 import mpmath as mp
 import pytest
 import taeda
@@ -170,3 +172,21 @@ def test_how_many_cases_there_are() -> None:
     assert len(LINE) == 27
     assert sum(case.count for case in LINE.values()) == 62
     assert sum(case.count * len(case.values) for case in LINE.values()) == 184
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_continuous_bernoulli_of_large_logits(sign):
+    """The density at the end is |t| to the last digit, where e^t is infinite."""
+    for size in (1e4, 1e38):
+        t = taeda.tensor([sign * size], requires_grad=True)
+        made = taeda.distributions.ContinuousBernoulli(logits=t)
+        density = made.log_prob(taeda.tensor([(1 + sign) / 2]))
+        density.sum().backward()
+        assert density.item() == pytest.approx(math.log(size), rel=1e-6)
+        assert t.grad.item() == pytest.approx(sign / size, rel=1e-3, abs=1e-12)
+
+
+def test_values_of_folded_distributions_are_tensors():
+    for made in (D.HalfNormal(1.0), D.HalfCauchy(1.0)):
+        with pytest.raises(ValueError, match="must be a Tensor"):
+            made.log_prob(1)

@@ -104,7 +104,7 @@ x.requires_grad_())\
 x._version)\
   # Inference tensors do not track version counter.
 copy.deepcopy(Leaf(2) * 2)  # created explicitly by the user (graph leaves) support the
-Leaf(2).__dlpack__()  # a tensor that requires grad is not exported: use tensor.detach()
+Leaf(2).__dlpack__()  # __dlpack__: Can't export tensors that require gradient
 Leaf(2).apply_(abs)  # apply_ and map_ need tensors that require no grad
 m.histc(Leaf(2), 2).sum().backward()  # derivative for histc is not implemented
 ones(1).register_hook(print)  # cannot register a hook on a tensor that doesn't require

@@ -137,7 +137,7 @@ nn.parameter.UninitializedParameter().share_memory_()\
   # Can't share memory on an uninitialized parameter or buffer: run the module's
 nn.parameter.UninitializedParameter() + 1  # in <method 'add' of 'taeda._C.TensorBase'
 nn.Parameter(type('X', (m.Tensor,), {'detach': lambda s: m.ones(1)})())\
-  # Parameter: detach() of a X gives a Tensor; it must keep the class
+  # requires that detach() returns an instance of the same type
 (l := nn.LazyLinear(2), setattr(l, 'initialize_parameters', lambda *a: None), \
 l(ones(1, 3)))\
   # module LazyLinear has not been fully initialized

@@ -301,3 +301,39 @@ def test_a_trusted_file_may_take_what_it_wants(monkeypatch) -> None:
     with pytest.raises(pickle.UnpicklingError, match="more memory than a data-only"):
         taeda.load(io.BytesIO(data))
     assert taeda.load(io.BytesIO(data), weights_only=False)[-1] == 49_999
+
+
+class Wrapper(taeda.Tensor):
+    """Answers with its tensor `_inner`."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return taeda.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        inner = [a._inner if isinstance(a, cls) else a for a in args]
+        return cls(func(*inner, **(kwargs or {})))
+
+
+@pytest.mark.parametrize("as_parameter", [False, True])
+def test_wrappers_come_back_with_what_they_wrap(as_parameter):
+    made = Wrapper(taeda.arange(6.0).view(2, 3))
+    made = taeda.nn.Parameter(made) if as_parameter else made
+    with serialization.safe_globals([Wrapper]):
+        loaded = again(made)
+    for read in (loaded, pickle.loads(pickle.dumps(made))):
+        assert type(read) is Wrapper
+        assert read.shape == (2, 3)
+        assert read._inner.tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert read.requires_grad == as_parameter
+        assert isinstance(read, taeda.nn.Parameter) == as_parameter
+
+
+def test_attributes_with_an_underscore_are_kept():
+    x = taeda.ones(2, requires_grad=True)
+    x._own = 3
+    assert again(x).__dict__ == {"_own": 3}

@@ -109,3 +109,40 @@ def test_registering_twice_can_be_forbidden() -> None:
         with pytest.raises(NotImplementedError, match="passed over"):
             library.impl("f", fall, "CPU")
         assert taeda.ops.twice_forbidden.f(taeda.ones(1)).item() == 2
+
+
+def test_a_fallback_answers_where_there_is_no_kernel() -> None:
+    own = taeda.library.Library("falls", "DEF")
+    own.define("back(Tensor x, float y=2.0, *, bool up=False) -> Tensor")
+    own.define("two(Tensor x) -> (Tensor, Tensor)")
+    calls = []
+
+    def answer(op, *args, **kwargs):
+        calls.append((str(op), args[1:], kwargs))
+        return args[0] + 1 if "back" in str(op) else (args[0], args[0] * 2)
+
+    x = taeda.ones(2)
+    library = taeda.library.Library("_", "IMPL")
+    library.fallback(answer, "CPU")
+    assert taeda.ops.falls.back(x, 3.0, up=True).tolist() == [2, 2]
+    assert taeda.ops.falls.back(x).tolist() == [2, 2]
+    assert [t.tolist() for t in taeda.ops.falls.two(x)] == [[1, 1], [2, 2]]
+    assert (x + x).tolist() == [2, 2]
+    name = "falls.back.default"
+    assert calls[:2] == [(name, (3.0,), {"up": True}), (name, (), {})]
+    library._destroy()
+    with pytest.raises(NotImplementedError, match="falls::back"):
+        taeda.ops.falls.back(x)
+
+
+def test_fallbacks_that_are_refused() -> None:
+    with pytest.raises(RuntimeError, match='global namespace "_" but it is falls'):
+        taeda.library.Library("falls", "IMPL").fallback(lambda op: None, "CPU")
+    library = taeda.library.Library("_", "IMPL")
+    with pytest.raises(ValueError, match="expected a dispatch key"):
+        library.fallback(lambda op: None)
+    with pytest.raises(TypeError, match="callable"):
+        library.fallback(3, "CPU")
+    for key in ("AutocastCPU", "Autograd"):
+        with pytest.raises(NotImplementedError, match=key):
+            library.fallback(lambda op: None, key)

@@ -308,3 +308,12 @@ def test_a_loaded_subclass_decides_how_it_is_put_in_place(assign):
     value = taeda.ones(2).as_subclass(Loads)
     assert type(taeda.nn.Parameter(taeda.ones(2)).module_load(value, assign)) is Loads
     assert Loads.seen == [assign]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_fused_layers_have_one_dtype(bias):
+    norm = taeda.nn.BatchNorm2d(2).eval()
+    layer = taeda.nn.Conv2d(2, 2, 1, bias=bias).bfloat16().eval()
+    fused = taeda.nn.utils.fuse_conv_bn_eval(layer, norm)
+    assert fused.weight.dtype is fused.bias.dtype is taeda.bfloat16
+    assert fused(taeda.ones(1, 2, 3, 3).bfloat16()).shape == (1, 2, 3, 3)

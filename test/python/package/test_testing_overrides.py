@@ -65,3 +65,48 @@ def test_stand_ins_refuse_other_arguments() -> None:
     assert set(ours) <= {
         f for fs in taeda.overrides.get_overridable_functions().values() for f in fs
     }
+
+
+class Sub(taeda.Tensor):
+    """A subclass that overrides nothing."""
+
+
+class Like:
+    """No tensor, but takes every function over."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func
+
+
+def test_all_overridable_functions_have_a_stand_in() -> None:
+    overridable = taeda.overrides.get_overridable_functions()
+    listed = {f for functions in overridable.values() for f in functions}
+    assert listed == set(taeda.overrides.get_testing_overrides())
+    assert taeda.Tensor.__add__ in listed and taeda.Tensor.shape.__get__ in listed
+    assert taeda.linalg.LinAlgError not in listed
+    assert not any(f in listed for f in taeda.overrides.get_ignored_functions())
+
+
+def test_signatures_of_stand_ins() -> None:
+    ours = taeda.overrides.get_testing_overrides()
+    for function, text in (
+        (taeda.Tensor.greater, "(self, other)"),
+        (taeda.Tensor.data_ptr, "(self)"),
+        (taeda.Tensor.shape.__get__, "(self)"),
+    ):
+        assert str(inspect.signature(ours[function])) == text
+
+
+def test_functions_ask_what_is_like_a_tensor() -> None:
+    functions = (taeda.is_complex, taeda.numel, taeda.get_device, taeda.is_nonzero)
+    for function in (*functions, taeda.fft.fftshift, taeda.unique):
+        assert function(Like()) is function
+
+
+def test_results_of_methods_keep_the_subclass() -> None:
+    x = taeda.tensor([5, 6, 7]).as_subclass(Sub)
+    assert [type(item) for item in x] == [Sub] * 3
+    assert [int(item) for item in x] == [5, 6, 7]
+    for result in (x.unique(), x.nonzero(), x.unique(return_counts=True)[1]):
+        assert type(result) is Sub

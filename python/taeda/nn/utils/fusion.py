@@ -18,7 +18,7 @@ __all__ = [
 
 def _folded(weight, bias, mean, var, eps, bn_weight, bn_bias, shape):
     """(weight, bias) with w' = w g, b' = (b - mean) g + beta, g = gamma / deviation."""
-    bias = taeda.zeros_like(mean) if bias is None else bias
+    bias = taeda.zeros_like(mean, dtype=weight.dtype) if bias is None else bias
     bn_weight = taeda.ones_like(mean) if bn_weight is None else bn_weight
     bn_bias = taeda.zeros_like(mean) if bn_bias is None else bn_bias
     factor = bn_weight * taeda.rsqrt(var + eps)
