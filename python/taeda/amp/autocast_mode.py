@@ -15,7 +15,7 @@ __all__ = [
     "is_autocast_available",
 ]
 
-_SMALL = {"cpu": (_C.bfloat16, _C.float16)}
+_SMALL = (_C.bfloat16, _C.float16)
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -34,6 +34,16 @@ def _checked(device_type: str) -> str:
             f"`{type(device_type)}` ({device_type!r})"
         )
     return device_type
+
+
+def _is_there(device_type: str) -> bool:
+    """Whether calls on the device can be cast at all."""
+    kind = device_type.partition(":")[0]
+    if kind == "cuda":
+        import taeda
+
+        return taeda.cuda.is_available()
+    return kind == "cpu"
 
 
 def autocast_decorator(autocast_instance: autocast, func):
@@ -70,7 +80,7 @@ class autocast:
 
     Raises:
         ValueError: device_type is not a string.
-        RuntimeError: autocast knows no such device.
+        RuntimeError: autocast knows no such device, or the GPU has no bfloat16.
 
     Example:
         >>> x = taeda.ones(2, 2)
@@ -101,20 +111,32 @@ class autocast:
 
     def _works(self) -> bool:
         """Whether it can be switched on; warns where it cannot."""
-        kind = self.device.partition(":")[0]
-        small = _SMALL.get(kind)
-        if small is None:
-            problem = f"{kind.upper()} is not available. Disabling autocast."
-        elif self.fast_dtype not in small:
+        name = self.device.upper()
+        if not _is_there(self.device):
+            problem = f"{name.partition(':')[0]} is not available. Disabling autocast."
+        elif self.device == "cuda":
+            return self._works_on_gpu()
+        elif self.fast_dtype not in _SMALL:
             problem = (
-                f"In {kind.upper()} autocast, but the target dtype is not supported. "
+                f"In {name} autocast, but the target dtype is not supported. "
                 f"Disabling autocast.\n{self.fast_dtype} is none of "
-                f"{', '.join(map(str, small))}."
+                f"{', '.join(map(str, _SMALL))}."
             )
         else:
             return True
         warnings.warn(problem, stacklevel=3)
         return False
+
+    def _works_on_gpu(self) -> bool:
+        """True: a GPU takes any dtype, but for bfloat16 on those that are too old."""
+        import taeda
+
+        if self.fast_dtype == _C.bfloat16 and not taeda.cuda.is_bf16_supported():
+            raise RuntimeError(
+                "Current CUDA Device does not support bfloat16. Please switch dtype "
+                "to float16."
+            )
+        return True
 
     def _again(self) -> autocast:
         """The same scope, not yet entered."""

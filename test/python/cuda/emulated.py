@@ -32,6 +32,7 @@ FILES = {
     "device_rows.py": 30,
     "device_optimizers.py": 20,
     "device_sorting.py": 20,
+    "device_amp.py": 14,
 }
 
 
