@@ -1,4 +1,6 @@
 #include <taeda/aten/core/tensor_base.h>
+
+#include <taeda/aten/core/stand_in.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/c10/core/program_device.h>
 #include <taeda/c10/core/symbolic_geometry.h>
@@ -104,10 +106,24 @@ void append_to(std::string& out, const TensorBase& t) {
   append_tensor_text(out, str_cat(sym_sizes(*t.impl())), t.dtype(), t.device());
 }
 
+namespace {
+// What is said of tensors on meta.
+Device& stands_for() {
+  thread_local Device device{DeviceType::Meta};
+  return device;
+}
+}  // namespace
+
+StandInScope::StandInScope(Device device) : before_(stands_for()) {
+  stands_for() = device;
+}
+StandInScope::~StandInScope() { stands_for() = before_; }
+
 void append_tensor_text(std::string& out,
                         std::string_view sizes,
                         ScalarType dtype,
                         Device device) {
+  if (device.is_meta()) device = stands_for();
   out.append(sizes).append(" ").append(short_dtype(dtype));
   if (!device.is_cpu()) {
     out.push_back(' ');

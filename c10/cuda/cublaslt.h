@@ -28,6 +28,8 @@ enum DataType : int {
   kComplex64 = 5,
   kInt32 = 10,
   kBrain16 = 14,
+  kE4m3 = 28,
+  kE5m2 = 29,
 };
 // cublasComputeType_t
 enum ComputeType : int {
@@ -46,6 +48,9 @@ enum OperationAttribute : int {
   kTurnB = 4,
   kEpilogue = 7,
   kBiasPointer = 8,
+  kScaleOfA = 17,  // pointers to a float of the device
+  kScaleOfB = 18,
+  kFastSums = 25,
 };
 // cublasLtMatrixLayoutAttribute_t
 enum LayoutAttribute : int { kBatchCount = 5, kBatchStride = 6 };

@@ -8,6 +8,7 @@
 
 #include <taeda/c10/cuda/cublaslt.h>
 #include <taeda/c10/util/bfloat16.h>
+#include <taeda/c10/util/float8.h>
 #include <taeda/c10/util/half.h>
 
 #include <algorithm>
@@ -29,6 +30,9 @@ struct OperationObject {
   int32_t turn_a = 0, turn_b = 0;
   uint32_t epilogue = kPlain;
   const void* bias = nullptr;
+  const void* scale_a = nullptr;
+  const void* scale_b = nullptr;
+  int8_t fast_sums = 0;
 };
 struct LayoutObject {
   int type;
@@ -59,6 +63,8 @@ size_t size_of(int type) {
     case lt::kInt32:
       return 4;
     case lt::kInt8:
+    case lt::kE4m3:
+    case lt::kE5m2:
       return 1;
     case lt::kComplex64:
       return 16;
@@ -86,6 +92,10 @@ Number load(int type, const void* p) {
       return static_cast<float>(at<taeda::BFloat16>(p));
     case lt::kInt8:
       return at<int8_t>(p);
+    case lt::kE4m3:
+      return static_cast<float>(at<taeda::Float8_e4m3fn>(p));
+    case lt::kE5m2:
+      return static_cast<float>(at<taeda::Float8_e5m2>(p));
     case lt::kInt32:
       return at<int32_t>(p);
     case lt::kComplex32:
@@ -210,7 +220,7 @@ class Running {
       sum += read(call_.at_a, call_.a, call_.how.turn_a, batch, row, k) *
              read(call_.at_b, call_.b, call_.how.turn_b, batch, k, column);
     }
-    sum *= call_.alpha;
+    sum *= call_.alpha * factor(call_.how.scale_a) * factor(call_.how.scale_b);
     if (call_.beta != Number(0)) {
       const char* c = place(call_.at_c, call_.c, batch, row, column);
       if (touch(c, size_of(call_.c.type), false)) {
@@ -220,6 +230,10 @@ class Running {
     char* d = place(call_.at_d, call_.d, batch, row, column);
     if (!touch(d, size_of(call_.d.type), true)) return;
     store(call_.d.type, finished(sum, row), d);
+  }
+  static double factor(const void* scale) {
+    bool is_there = scale != nullptr && touch(scale, sizeof(float), false);
+    return is_there ? at<float>(scale) : 1;
   }
   Number finished(Number sum, int64_t row) {
     int type = call_.d.type;
@@ -239,6 +253,8 @@ class Running {
   Call call_;
 };
 
+bool is_float8(int type) { return type == lt::kE4m3 || type == lt::kE5m2; }
+
 bool is_type_known(const lt::OperationObject& how,
                    int of_sides,
                    int of_result) {
@@ -253,6 +269,11 @@ bool is_type_known(const lt::OperationObject& how,
     for (int type : {lt::kReal32, lt::kComplex32}) {
       if (is(compute, type, type, type)) return true;
     }
+  }
+  bool small = of_result == lt::kReal32 || of_result == lt::kReal16 ||
+               of_result == lt::kBrain16;
+  if (is_float8(of_sides) && small && how.scale_a && how.scale_b) {
+    return how.compute == lt::kIn32 && how.scalar == lt::kReal32;
   }
   return is(lt::kIn64, lt::kReal64, lt::kReal64, lt::kReal64) ||
          is(lt::kIn64, lt::kComplex64, lt::kComplex64, lt::kComplex64) ||
@@ -272,7 +293,7 @@ bool is_shape_right(const lt::OperationObject& how,
          (plain_b ? b.columns : b.rows) == d.columns &&
          inner_of(how, a) == (plain_b ? b.rows : b.columns) &&
          c.rows == d.rows && c.columns == d.columns && c.type == d.type &&
-         a.type == b.type;
+         (a.type == b.type || (is_float8(a.type) && is_float8(b.type)));
 }
 
 // What the library's tables leave out.
@@ -284,9 +305,12 @@ bool has_kernel(const lt::OperationObject& how,
   bool small =
       d.type == lt::kReal32 || d.type == lt::kReal16 || d.type == lt::kBrain16;
   if (how.epilogue != lt::kPlain && !small) return false;
-  if (a.type != lt::kInt8) return true;
+  if (a.type != lt::kInt8 && !is_float8(a.type)) return true;
+  if (a.type == lt::kE5m2 && b.type == lt::kE5m2) return false;
+  int unit = is_float8(a.type) ? 16 : 4;
   return how.turn_a == lt::kTransposed && how.turn_b == lt::kAsIs &&
-         a.leading % 4 == 0 && b.leading % 4 == 0 && d.leading % 4 == 0;
+         a.leading % unit == 0 && b.leading % unit == 0 &&
+         d.leading % unit == 0;
 }
 
 bool is_aligned(const void* p, uint64_t bytes) {
@@ -318,9 +342,17 @@ EXPORT cublasLtMatmulDescSetAttribute(lt::Operation operation,
   if (which == lt::kTurnA) to = &operation->turn_a;
   if (which == lt::kTurnB) to = &operation->turn_b;
   if (which == lt::kEpilogue) to = &operation->epilogue;
-  if (which == lt::kBiasPointer) {
-    to = &operation->bias;
+  const void** pointer = which == lt::kBiasPointer ? &operation->bias
+                         : which == lt::kScaleOfA  ? &operation->scale_a
+                         : which == lt::kScaleOfB  ? &operation->scale_b
+                                                   : nullptr;
+  if (pointer != nullptr) {
+    to = pointer;
     size = sizeof(void*);
+  }
+  if (which == lt::kFastSums) {
+    to = &operation->fast_sums;
+    size = 1;
   }
   if (to == nullptr || bytes != size) return kInvalidValue;
   std::memcpy(to, value, size);

@@ -2,6 +2,7 @@
 #include <taeda/aten/core/boxing_impl.h>
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/core/observe.h>
+#include <taeda/aten/core/stand_in.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/cuda/formulas.h>
@@ -105,9 +106,11 @@ class StandIns {
 // of results nothing is planned.
 std::vector<TensorBase> planned(const OperatorEntry& op,
                                 void* meta,
-                                std::span<const IValue> values) {
+                                std::span<const IValue> values,
+                                Device device) {
   Stack stack(values.begin(), values.end());
   StandIns stand_ins;
+  StandInScope scope(device);
   for (size_t i = 0; i < stack.size(); ++i) {
     each_tensor(stack[i], [&](TensorBase& t) { t = stand_ins.of(t); });
     if (op.info->values[i].type == ValueType::Device) stack[i] = IValue(kMeta);
@@ -187,7 +190,7 @@ bool run_definition(const OperatorEntry& op, Stack& stack) {
   void* meta = observe::kernel_at(op, DispatchKey::Meta);
   // How large a result is that depends on data, no rule knows.
   if (op.info->has(OpTag::DynamicOutputShape)) meta = nullptr;
-  if (meta != nullptr) plans = planned(op, meta, values);
+  if (meta != nullptr) plans = planned(op, meta, values, device);
   auto is_empty = [](const TensorBase& t) {
     return !t.defined() || t.numel() == 0;
   };
@@ -219,7 +222,7 @@ bool run_kernel(const OperatorEntry& op, Stack& stack) {
   size_t base = stack.size() - op.info->arguments;
   std::span<IValue> values = arguments_on(op, stack);
   Device device = gather_on_device(op, values);
-  std::vector<TensorBase> results, plans = planned(op, meta, values);
+  std::vector<TensorBase> results, plans = planned(op, meta, values, device);
   TAEDA_CHECK_AS(NotImplemented,
                  !plans.empty(),
                  op.qualified_name(),
@@ -308,8 +311,8 @@ void run_writing(const OperatorEntry& op, DispatchKeySet keys, Stack& stack) {
   std::vector<TensorBase> plans;
   if (meta != nullptr) {
     for (const TensorBase& t : targets) check_memory(op, values, t, true);
-    gather_on_device(op, values);
-    plans = planned(op, meta, values);
+    Device device = gather_on_device(op, values);
+    plans = planned(op, meta, values, device);
     for (size_t i = 0; i < plans.size(); ++i) resized(op, values, i, plans[i]);
   }
   // What has grown may lie over what is read now.
@@ -336,7 +339,7 @@ bool run_on_host(const OperatorEntry& op, Stack& stack) {
   std::span<IValue> values = arguments_on(op, stack);
   Device device = gather_on_device(op, values);
   if (void* meta = observe::kernel_at(op, DispatchKey::Meta)) {
-    planned(op, meta, values);
+    planned(op, meta, values, device);
   }
   compute_on_host(op, stack, device);
   return true;

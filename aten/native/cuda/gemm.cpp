@@ -56,7 +56,21 @@ bool see(const Side& s, int64_t rows, int64_t columns, Seen* seen) {
 struct Types {
   lt::DataType element, result, scalar;
   lt::ComputeType compute;
+  lt::DataType element_b = element;
 };
+lt::DataType float8_type(ScalarType dtype) {
+  return dtype == kFloat8_e5m2 ? lt::kE5m2 : lt::kE4m3;
+}
+Types types_of_float8(const Product& p) {
+  lt::DataType result = p.result_dtype == kHalf       ? lt::kReal16
+                        : p.result_dtype == kBFloat16 ? lt::kBrain16
+                                                      : lt::kReal32;
+  return {float8_type(p.dtype),
+          result,
+          lt::kReal32,
+          lt::kIn32,
+          float8_type(p.b_dtype)};
+}
 Types types_of(ScalarType dtype) {
   bool tf32 = settings::product_tf32.load(std::memory_order_relaxed);
   lt::ComputeType in32 = tf32 ? lt::kInTf32 : lt::kIn32;
@@ -130,7 +144,8 @@ struct Problem {
 };
 
 Problem problem_of(const Product& p) {
-  Problem made{types_of(p.dtype), {}, {}};
+  bool float8 = is_float8(p.dtype);
+  Problem made{float8 ? types_of_float8(p) : types_of(p.dtype), {}, {}};
   see(p.a, p.rows, p.inner, &made.a);
   see(p.b, p.inner, p.columns, &made.b);
   made.leading_c = p.added == nullptr ? p.columns : p.added_row_stride;
@@ -141,7 +156,13 @@ Problem problem_of(const Product& p) {
   if (made.epilogue != lt::kPlain) made.epilogue &= ~lt::kPlain;
   made.reductions = reductions_of(p.dtype);
   const void* c = p.added == nullptr ? p.result : p.added;
-  made.key = {static_cast<int64_t>(p.dtype) << 8 | made.types.compute,
+  int64_t types = static_cast<int64_t>(p.dtype) << 8 | made.types.compute;
+  if (float8) {
+    types |= static_cast<int64_t>(p.b_dtype) << 16 |
+             static_cast<int64_t>(p.result_dtype) << 24 |
+             static_cast<int64_t>(p.fast_sums) << 32;
+  }
+  made.key = {types,
               made.epilogue << 4 | static_cast<int64_t>(made.reductions),
               p.batches,
               p.rows,
@@ -204,11 +225,15 @@ class Choosing {
           static_cast<uint32_t>(problem_.epilogue));
     }
     if (p_.bias != nullptr) set(made->operation, lt::kBiasPointer, p_.bias);
+    if (p_.a_scale != nullptr) {
+      set(made->operation, lt::kScaleOfA, p_.b_scale);
+      set(made->operation, lt::kScaleOfB, p_.a_scale);
+      set(made->operation, lt::kFastSums, static_cast<int8_t>(p_.fast_sums));
+    }
     int64_t whole = p_.rows * p_.columns;
-    lt::DataType element = problem_.types.element,
-                 result = problem_.types.result;
-    made->a = layout(element, problem_.b, p_.b.batch_stride);
-    made->b = layout(element, problem_.a, p_.a.batch_stride);
+    lt::DataType result = problem_.types.result;
+    made->a = layout(problem_.types.element_b, problem_.b, p_.b.batch_stride);
+    made->b = layout(problem_.types.element, problem_.a, p_.a.batch_stride);
     made->c = layout(result,
                      {lt::kAsIs, p_.columns, p_.rows, problem_.leading_c},
                      p_.added == nullptr ? whole : p_.added_batch_stride);
@@ -324,6 +349,18 @@ std::shared_ptr<Chosen> choice_for(const char* op,
   return made;
 }
 
+// Of what is chosen once the pointers are those of the call.
+void point_to(const char* op,
+              const Chosen& chosen,
+              lt::OperationAttribute what,
+              const void* data) {
+  if (data == nullptr) return;
+  check_lt(
+      cublaslt().operation_set(chosen.operation, what, &data, sizeof(data)),
+      op,
+      "cublasLtMatmulDescSetAttribute");
+}
+
 }  // namespace
 
 bool has_cublaslt() {
@@ -365,13 +402,10 @@ bool multiply(const char* op, const Product& p, int device) {
     workspace = make_tensor(op, {&bytes, 1}, kByte, here);
   }
   std::unique_lock<std::mutex> own(chosen->mutex, std::defer_lock);
-  if (p.bias != nullptr) {
-    own.lock();
-    check_lt(cublaslt().operation_set(
-                 chosen->operation, lt::kBiasPointer, &p.bias, sizeof(p.bias)),
-             op,
-             "cublasLtMatmulDescSetAttribute");
-  }
+  if (p.bias != nullptr || p.a_scale != nullptr) own.lock();
+  point_to(op, *chosen, lt::kBiasPointer, p.bias);
+  point_to(op, *chosen, lt::kScaleOfA, p.b_scale);
+  point_to(op, *chosen, lt::kScaleOfB, p.a_scale);
   check_lt(cublaslt().multiply(
                handle,
                chosen->operation,

@@ -41,6 +41,12 @@ struct Product {
   int64_t added_row_stride = 0, added_batch_stride = 0;
   const void* bias = nullptr;  // of the columns, contiguous
   Activation activation = Activation::None;
+  // Of sides of float8 alone: they may differ, and have a factor each, a float
+  // of the device. Fast sums have less digits than float32.
+  ScalarType b_dtype{};
+  const void* a_scale = nullptr;
+  const void* b_scale = nullptr;
+  bool fast_sums = false;
 };
 
 // Whether the library is there; warns once where it is not.

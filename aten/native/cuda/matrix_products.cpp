@@ -6,10 +6,15 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/cuda/gemm.h>
 #include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/aten/native/scaled_mm.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/addmm.h>
 #include <taeda/gen/ops/expand.h>
+#include <taeda/gen/ops/full.h>
 #include <taeda/gen/ops/gelu.h>
+#include <taeda/gen/ops/mm.h>
 #include <taeda/gen/ops/relu.h>
+#include <taeda/gen/ops/t.h>
 
 #include <algorithm>
 #include <optional>
@@ -38,6 +43,7 @@ struct Before {
 };
 Before before_mm, before_bmm, before_mv, before_addmm, before_baddbmm;
 Before before_linear, before_matmul, before_int_mm, before_activation;
+Before before_scaled;
 
 bool is_dense(const Tensor& t, Device device, ScalarType dtype) {
   return t.defined() && t.device() == device && t.dtype() == dtype &&
@@ -436,6 +442,81 @@ Tensor int_mm(const Tensor& a, const Tensor& b) {
   return before_int_mm.call<Tensor, const Tensor&, const Tensor&>(a, b);
 }
 
+// The library's products of float8 want the left side row by row, the right
+// one column by column, and sizes in sixteens. Factors of rows, and results of
+// float8, come after sums in float32.
+std::optional<Tensor> sums_of_float8(const native::ScaledProduct& p,
+                                     ScalarType dtype,
+                                     const Tensor& scale_a,
+                                     const Tensor& scale_b,
+                                     const void* bias,
+                                     bool fast_sums) {
+  const Tensor &a = p.self, &b = p.mat2;
+  auto is_right = [&a](const Tensor& t) {
+    return t.is_cuda() && t.device() == a.device() &&
+           (t.dtype() == kFloat8_e4m3fn || t.dtype() == kFloat8_e5m2) &&
+           t.numel() > 0 && t.size(0) % 16 == 0 && t.size(1) % 16 == 0;
+  };
+  bool takes = is_right(a) && is_right(b) && scale_a.device() == a.device() &&
+               scale_b.device() == a.device() && has_cublaslt();
+  if (!takes) return std::nullopt;
+  Tensor rows = contiguous(a), columns = contiguous(ops::t(b));
+  std::array<int64_t, 2> sizes{a.size(0), b.size(1)};
+  Tensor out = make_tensor("_scaled_mm", sizes, dtype, a.device());
+  Tensor turned = ops::t(columns);
+  Operand left(rows), right(turned);
+  Product product = product_of(left, right, 1, out);
+  product.dtype = a.dtype();
+  product.b_dtype = b.dtype();
+  product.a_scale = scale_a.const_raw_data();
+  product.b_scale = scale_b.const_raw_data();
+  product.bias = bias;
+  product.fast_sums = fast_sums;
+  if (!run("_scaled_mm", product, out)) return std::nullopt;
+  return out;
+}
+
+Tensor scaled_mm(const Tensor& self,
+                 const Tensor& mat2,
+                 const Tensor& scale_a,
+                 const Tensor& scale_b,
+                 const OptionalTensor& bias,
+                 const OptionalTensor& scale_result,
+                 std::optional<ScalarType> out_dtype,
+                 bool use_fast_accum) {
+  native::ScaledProduct p{
+      self, mat2, scale_a, scale_b, bias, scale_result, out_dtype};
+  native::check_scaled_mm(p);
+  ScalarType dtype = p.out_dtype();
+  bool has_bias = bias && bias->defined();
+  bool recorded = records({&self, &mat2, &scale_a, &scale_b}) ||
+                  (has_bias && records({&*bias}));
+  bool whole = !recorded && !p.by_rows() &&
+               (dtype == kFloat || is_reduced_floating(dtype));
+  if (whole && has_bias) {
+    whole = dtype != kFloat && is_dense(*bias, self.device(), dtype) &&
+            bias->is_contiguous() && !bias->is_neg();
+  }
+  if (whole) {
+    auto out = sums_of_float8(p,
+                              dtype,
+                              scale_a,
+                              scale_b,
+                              has_bias ? bias->const_raw_data() : nullptr,
+                              use_fast_accum);
+    if (out) return *out;
+  }
+  std::optional<Tensor> sums;
+  if (!recorded) {
+    Tensor one = ops::full({}, Scalar(1), kFloat, std::nullopt, self.device());
+    sums = sums_of_float8(p, kFloat, one, one, nullptr, use_fast_accum);
+  }
+  if (!sums) {
+    sums = ops::mm(ops::_to_copy(self, kFloat), ops::_to_copy(mat2, kFloat));
+  }
+  return native::scale_sums(p, *sums);
+}
+
 template <class R, class... A>
 void take_slot(const char* name, Before* before, R (*kernel)(A...)) {
   OperatorEntry* op = Dispatcher::get().find(name, "");
@@ -457,6 +538,7 @@ void register_products() {
   take_slot("matmul", &before_matmul, matmul);
   take_slot("_int_mm", &before_int_mm, int_mm);
   take_slot("_addmm_activation", &before_activation, addmm_activation);
+  take_slot("_scaled_mm", &before_scaled, scaled_mm);
 }
 
 }  // namespace taeda::cuda

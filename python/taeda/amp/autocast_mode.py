@@ -15,7 +15,7 @@ __all__ = [
     "is_autocast_available",
 ]
 
-_SMALL = {"cpu": (_C.bfloat16, _C.float16)}
+_SMALL = (_C.bfloat16, _C.float16)
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -34,11 +34,10 @@ def _dtypes_of_program(kind: str) -> tuple:
     module = getattr(taeda, kind, None)
     if not hasattr(module, "get_amp_supported_dtype"):
         raise AssertionError(
-            f"Tried to use AMP with the `{kind}` backend, but the backend has not "
-            "registered a module or the module miss some necessary funcs. The backend "
-            "should register a module by `taeda._register_device_module`, and the "
-            "module must have these funcs: \n"
-            "`get_amp_supported_dtype() -> List[taeda.dtype]`. \n"
+            f"Tried to use AMP with the `{kind}` backend, of which nothing says in "
+            "which dtypes it computes: the module that it registers by "
+            "`taeda._register_device_module` needs a function "
+            "`get_amp_supported_dtype() -> list[taeda.dtype]`"
         )
     return tuple(module.get_amp_supported_dtype())
 
@@ -50,6 +49,16 @@ def _checked(device_type: str) -> str:
             f"`{type(device_type)}` ({device_type!r})"
         )
     return device_type
+
+
+def _is_there(device_type: str) -> bool:
+    """Whether calls on the device can be cast at all."""
+    kind = device_type.partition(":")[0]
+    if kind == "cuda":
+        import taeda
+
+        return taeda.cuda.is_available()
+    return kind == "cpu"
 
 
 def autocast_decorator(autocast_instance: autocast, func):
@@ -86,7 +95,7 @@ class autocast:
 
     Raises:
         ValueError: device_type is not a string.
-        RuntimeError: autocast knows no such device.
+        RuntimeError: autocast knows no such device, or the GPU has no bfloat16.
 
     Example:
         >>> x = taeda.ones(2, 2)
@@ -117,15 +126,18 @@ class autocast:
 
     def _works(self) -> bool:
         """Whether it can be switched on; warns where it cannot."""
+        name, small = self.device.upper(), _SMALL
         kind = self.device.partition(":")[0]
-        small = _SMALL.get(kind)
-        if kind == _C._get_privateuse1_backend_name():
+        is_program = kind == _C._get_privateuse1_backend_name()
+        if is_program:
             small = _dtypes_of_program(kind)
-        if small is None:
-            problem = f"{kind.upper()} is not available. Disabling autocast."
+        if not (is_program or _is_there(self.device)):
+            problem = f"{name.partition(':')[0]} is not available. Disabling autocast."
+        elif self.device == "cuda":
+            return self._works_on_gpu()
         elif self.fast_dtype not in small:
             problem = (
-                f"In {kind.upper()} autocast, but the target dtype is not supported. "
+                f"In {name} autocast, but the target dtype is not supported. "
                 f"Disabling autocast.\n{self.fast_dtype} is none of "
                 f"{', '.join(map(str, small))}."
             )
@@ -133,6 +145,17 @@ class autocast:
             return True
         warnings.warn(problem, stacklevel=3)
         return False
+
+    def _works_on_gpu(self) -> bool:
+        """True: a GPU takes any dtype, but for bfloat16 on those that are too old."""
+        import taeda
+
+        if self.fast_dtype == _C.bfloat16 and not taeda.cuda.is_bf16_supported():
+            raise RuntimeError(
+                "Current CUDA Device does not support bfloat16. Please switch dtype "
+                "to float16."
+            )
+        return True
 
     def _again(self) -> autocast:
         """The same scope, not yet entered."""

@@ -28,6 +28,16 @@ def test_tensors_of_two_devices_are_named() -> None:
     assert (x + taeda.tensor(2.0)).cpu().tolist() == [3, 3, 3]
 
 
+def test_errors_name_the_device_that_was_given() -> None:
+    x = taeda.ones(2, 3, device="cuda:1")
+    for call in (lambda: taeda.bmm(x, x), lambda: taeda.baddbmm(x, x, x)):
+        with pytest.raises(RuntimeError, match=r"got \[2, 3\] f32 cuda:1$"):
+            call()
+    y = taeda.ones(2, 3, device="meta")
+    with pytest.raises(RuntimeError, match=r"got \[2, 3\] f32 meta$"):
+        taeda.bmm(y, y)
+
+
 def test_operators_without_a_kernel_say_so() -> None:
     x = taeda.ones(1, 2, 3, 3, device="cuda")
     attention = taeda.ops.aten._scaled_dot_product_flash_attention_for_cpu

@@ -155,6 +155,49 @@ def test_products_of_bytes() -> None:
         same(taeda._int_mm, small(rows, inner), small(columns, inner).t())
 
 
+FLOAT8 = (taeda.float8_e4m3fn, taeda.float8_e5m2)
+
+
+@pytest.mark.parametrize("second", FLOAT8, ids=str)
+@pytest.mark.parametrize("first", FLOAT8, ids=str)
+def test_products_of_float8(first: taeda.dtype, second: taeda.dtype) -> None:
+    one, half = taeda.tensor(1.0), taeda.tensor(0.5)
+    # The library has sizes in sixteens; two sides of e5m2 it does not have.
+    for rows, inner, columns in ((32, 16, 48), (5, 7, 3)):
+        a, b = made(rows, inner).to(first), made(columns, inner).to(second).t()
+        scales = taeda.rand(rows, 1), taeda.rand(1, columns)
+        bias = taeda.randn(columns).bfloat16()
+        for how in (
+            {"out_dtype": taeda.float32},
+            {"out_dtype": taeda.bfloat16, "bias": bias},
+            {"out_dtype": taeda.float16, "use_fast_accum": True},
+            {"out_dtype": taeda.float32, "bias": bias},
+            {"out_dtype": taeda.float8_e4m3fn, "scale_result": half},
+        ):
+            for pair in ((half, one), (half, half[None]), scales):
+                there = {
+                    k: v.cuda() if k in ("bias", "scale_result") else v
+                    for k, v in how.items()
+                }
+                got = taeda._scaled_mm(
+                    a.cuda(), b.cuda(), *(s.cuda() for s in pair), **there
+                )
+                want = taeda._scaled_mm(a, b, *pair, **how)
+                assert got.dtype == want.dtype and got.is_cuda
+                close = {1: 0.13, 2: 1e-2, 4: 1e-5}[want.element_size()]
+                gap = (got.cpu().float() - want.float()).abs().max()
+                assert gap <= close * want.float().abs().max()
+
+
+def test_scales_are_read_when_the_product_runs() -> None:
+    a, b = made(16, 16).to(FLOAT8[0]), made(16, 16).to(FLOAT8[0]).t()
+    one, factor = taeda.tensor(1.0).cuda(), taeda.tensor(1.0).cuda()
+    for number in (2.0, 3.0):
+        factor.fill_(number)
+        got = taeda._scaled_mm(a.cuda(), b.cuda(), factor, one, out_dtype=taeda.float32)
+        assert agree(got, a.float() @ b.float() * number)
+
+
 def test_tf32_is_what_the_switches_say() -> None:
     a, b = taeda.randn(16, 16).cuda(), taeda.randn(16, 16).cuda()
     exact = a.double() @ b.double()

@@ -20,18 +20,19 @@ FILES = {
     "device_memory.py": 14,
     "device_streams.py": 9,
     "device_operators.py": 200,
-    "device_faults.py": 13,
+    "device_faults.py": 14,
     "device_kernels.py": 14,
     "device_layers.py": 15,
     "device_random.py": 10,
     "device_pools.py": 20,
     "device_graphs.py": 17,
     "device_sharing.py": 7,
-    "device_products.py": 37,
+    "device_products.py": 42,
     "device_backward.py": 17,
     "device_rows.py": 30,
     "device_optimizers.py": 20,
     "device_sorting.py": 20,
+    "device_amp.py": 14,
 }
 
 

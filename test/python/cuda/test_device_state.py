@@ -16,7 +16,13 @@ def test_all_files_are_here_and_run() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["device_memory.py", "device_streams.py", "device_faults.py", "device_random.py"],
+    [
+        "device_memory.py",
+        "device_streams.py",
+        "device_faults.py",
+        "device_random.py",
+        "device_amp.py",
+    ],
 )
 def test_on_emulated_devices(name: str) -> None:
     run(name)
