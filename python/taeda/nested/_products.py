@@ -49,7 +49,9 @@ def _layer_norm_of_entries(func, input, count: int, *args, **kwargs):
             "layer_norm(): not supported where lengths is not None if operating on the "
             "ragged dimension for NestedTensor"
         )
-    found = [func(t, t.shape[t.ndim - count :], *args, **kwargs) for t in input.unbind()]
+    found = [
+        func(t, t.shape[t.ndim - count :], *args, **kwargs) for t in input.unbind()
+    ]
     return input._like(taeda.cat(found, input._ragged_idx - 1))
 
 
@@ -71,8 +73,9 @@ def _through_padding(nt: NestedTensor, compute):
     return nt._like(from_padded(dense, nt._ragged, nt._ragged_idx))
 
 
-def _matmul(func, a, b):
+def _matmul(func, input, other):
     """Products in which the ragged dim is a batch, a row or what is summed over."""
+    a, b = input, other
     a_nested, b_nested = isinstance(a, NestedTensor), isinstance(b, NestedTensor)
     if a_nested and not b_nested and a._ragged_idx < a.ndim - 1:
         if b.ndim == 2 and a.ndim > 2:
@@ -103,11 +106,11 @@ def _unfit(a: Tensor, b: Tensor) -> RuntimeError:
     )
 
 
-def _bmm(func, a, b):
-    for t, name in ((a, "input"), (b, "mat2")):
+def _bmm(func, input, mat2):
+    for t, name in ((input, "input"), (mat2, "mat2")):
         if t.ndim != 3:
             raise ValueError(f"bmm(): {name} must be 3D")
-    return _matmul(func, a, b)
+    return _matmul(func, input, mat2)
 
 
 def _attention(
