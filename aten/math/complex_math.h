@@ -106,8 +106,8 @@ TAEDA_FN T log_abs(T x, T y) {
   const Pair<T> sum = two_sum(a.high, b.high);
   const T near = T(0.5) * log1p(sum.high + (sum.low + (a.low + b.low)));
   // Where hypot would overflow, and where it loses digits to denormals.
-  const T scale = large > T(0x1p100f) ? T(0x1p-30f) : T(0x1p30f);
-  const T shift = large > T(0x1p100f) ? T(30) : T(-30);
+  const T scale = large > T(1) ? T(0x1p-30f) : T(0x1p30f);
+  const T shift = large > T(1) ? T(30) : T(-30);
   const T far = log(hypot(large * scale, small * scale)) +
                 shift * T(0x1.62e42fefa39efp-1);
   const bool middle = large > T(0.5) && large < T(2);

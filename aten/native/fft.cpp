@@ -171,7 +171,9 @@ Tensor promoted(const Tensor& self, bool complex) {
 Tensor promoted_real(std::string_view name, const Tensor& self) {
   TAEDA_CHECK(!is_complex(self.dtype()),
               name,
-              " expects a real input tensor, but got ",
+              name.ends_with('n')
+                  ? " expects a real-valued input tensor, but got "
+                  : " expects a real input tensor, but got ",
               self.dtype());
   return promoted(self, false);
 }

@@ -80,12 +80,15 @@ Tensor centred(const OptionalTensor& window, const Tensor& like, Frames f) {
   return ops::constant_pad_nd(w, {f.left(), f.right()});
 }
 
+// Programs look for the first words, so that the operator comes last.
 void warn_of_rectangle(std::string_view op, const OptionalTensor& window) {
   if (window.has_value()) return;
-  warn(str_cat(op,
-               ": A window was not provided. A rectangular window will be "
-               "applied, which leaks between frequencies; say "
-               "`window=ones(n_fft)` where that is meant"));
+  warn(str_cat(
+      "A window was not provided. A rectangular window will be applied, "
+      "which leaks between frequencies; say `window=ones(n_fft)` where "
+      "that is meant (",
+      op,
+      ")"));
 }
 
 void check_signals(const Tensor& self) {
@@ -314,11 +317,9 @@ Tensor istft(const Tensor& self,
   check_overlap(weight);
   y = ops::div(ops::slice(y, 1, start, last), weight);
   if (end > whole) {
-    warn(
-        str_cat("istft: The length of signal is shorter than the length "
-                "parameter: ",
-                end - whole,
-                " zeros stand at its end"));
+    warn(str_cat("The length of signal is shorter than the length parameter: ",
+                 end - whole,
+                 " zeros stand at its end (istft)"));
     y = ops::constant_pad_nd(y, {0, end - whole});
   }
   return squeezed(y, self.dim() == 3);

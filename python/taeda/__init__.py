@@ -39,8 +39,8 @@ nan = inf - inf
 pi = 3.141592653589793
 newaxis = None
 legacy_contiguous_format = _C.contiguous_format
-has_openmp = has_lapack = True
-has_mkl = has_spectral = False
+has_openmp = has_lapack = has_spectral = True
+has_mkl = False
 
 # Names that live in submodules, by submodule.
 _LAZY_NAMES = {

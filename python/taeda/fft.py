@@ -17,6 +17,19 @@ __all__ = [*_natives, "fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 __getattr__ = attributes(__name__)
 
 
+def _counted(name: str, n: int, out, options: dict):
+    """0 to n - 1 in the wanted dtype, which is that of `out` where none is given."""
+    if options.get("dtype") is None:
+        given = taeda.get_default_dtype() if out is None else out.dtype
+        options["dtype"] = given
+    dtype = options["dtype"]
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(
+            f"{name} requires a floating point or complex dtype, got {dtype}"
+        )
+    return taeda.arange(n, out=out, **options)
+
+
 def fftfreq(n: int, d: float = 1.0, *, out=None, **options):
     """The frequencies of a transform's elements, positive ones first.
 
@@ -30,8 +43,7 @@ def fftfreq(n: int, d: float = 1.0, *, out=None, **options):
         >>> taeda.fft.fftfreq(4)
         tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    options.setdefault("dtype", taeda.get_default_dtype())
-    result = taeda.arange(n, out=out, **options)
+    result = _counted("fftfreq", n, out, options)
     with taeda.no_grad():
         result[(n + 1) // 2 :] -= n
         return result.mul_(1.0 / (n * d))
@@ -43,8 +55,7 @@ def rfftfreq(n: int, d: float = 1.0, *, out=None, **options):
     Args:
         n, d, out, options: as for `fftfreq`.
     """
-    options.setdefault("dtype", taeda.get_default_dtype())
-    result = taeda.arange(n // 2 + 1, out=out, **options)
+    result = _counted("rfftfreq", n // 2 + 1, out, options)
     with taeda.no_grad():
         return result.mul_(1.0 / (n * d))
 

@@ -6,8 +6,8 @@ __all__: list[str] = []
 
 # Facts about the build.
 _GLIBCXX_USE_CXX11_ABI = True
-has_openmp = has_lapack = _has_mkldnn = True
-has_mkl = has_spectral = _has_cuda = _has_mps = _has_xpu = False
+has_openmp = has_lapack = has_spectral = _has_mkldnn = True
+has_mkl = _has_cuda = _has_mps = _has_xpu = False
 
 
 def __getattr__(name: str):

@@ -295,6 +295,23 @@ def device_tensor_from_cpu(data, dtype, device, requires_grad):
     return _finish(moved, requires_grad, None)
 
 
+def nested(values, offsets, lengths, place):
+    """A nested tensor; its offsets are looked at by what reads them, with checks."""
+    from taeda.nested._tensor import _rebuilt
+
+    parts = [values, offsets] + [lengths] * (lengths is not None)
+    if not all(isinstance(t, taeda.Tensor) for t in parts):
+        refuse("a nested tensor of what is no tensor")
+    if any(t.dtype is not taeda.int64 or t.ndim != 1 for t in parts[1:]):
+        refuse("offsets of a nested tensor are no row of int64")
+    count = offsets.shape[0] - 1
+    if count < 0 or (lengths is not None and lengths.shape[0] != count):
+        refuse(f"a nested tensor of {count} entries")
+    if type(place) is not int or not 1 <= place <= values.ndim:
+        refuse(f"a ragged dim at {short(place)}")
+    return _rebuilt(values, offsets, lengths, place)
+
+
 _PLAIN = (tensor_v1, tensor_v2, tensor_v3, parameter, meta_tensor, sparse_tensor)
 _PLAIN += (wrapper_subclass,)
 
@@ -310,4 +327,5 @@ FUNCTIONS = {
     ("torch._utils", "_rebuild_wrapper_subclass"): wrapper_subclass,
     ("torch._tensor", "_rebuild_from_type_v2"): from_type_v2,
     ("torch.serialization", "_get_layout"): layout,
+    ("torch.nested._tensor", "_rebuilt"): nested,
 }

@@ -209,15 +209,20 @@ def narrow(tensor: Tensor, dim: int, start, length, layout=taeda.strided) -> Ten
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
-    """A nested tensor of the elements of each row at which a mask is True."""
+    """A nested tensor of the elements of each row at which a mask is True.
+
+    Args:
+        tensor: of one dim or more; rows lie along the last.
+        mask: bool, broadcast with it.
+    """
     if tensor.layout is not taeda.strided:
         raise RuntimeError(
             f"nested.masked_select requires a strided tensor, given {tensor.layout}"
         )
     tensor, mask = taeda.broadcast_tensors(tensor, mask)
-    if tensor.ndim != 2:
-        raise NotImplementedError(f"nested.masked_select: {tensor.ndim} dims")
-    counts = mask.sum(1).tolist()
+    if tensor.ndim == 0:
+        raise RuntimeError("nested.masked_select: expected rows, got a single number")
+    counts = mask.sum(-1).flatten().tolist()
     return NestedTensor(
         tensor.masked_select(mask), Ragged(_offsets(counts, tensor.device))
     )

@@ -32,8 +32,27 @@ def _layer_norm(func, input, normalized_shape, *args, **kwargs):
             "dimensions"
         )
     count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
-    _no_dense_front(input, count, "layer_norm")
+    if count >= input.ndim:
+        raise RuntimeError(
+            "layer_norm(): not supported when normalizing over the batch dimension for "
+            "NestedTensor"
+        )
+    if input._ragged_idx >= input.ndim - count:
+        return _layer_norm_of_entries(func, input, count, *args, **kwargs)
     return input._like(func(input._values, normalized_shape, *args, **kwargs))
+
+
+def _layer_norm_of_entries(func, input, count: int, *args, **kwargs):
+    """Over the ragged dim, too: each entry by itself."""
+    if input._ragged.lengths is not None:
+        raise RuntimeError(
+            "layer_norm(): not supported where lengths is not None if operating on the "
+            "ragged dimension for NestedTensor"
+        )
+    found = [
+        func(t, t.shape[t.ndim - count :], *args, **kwargs) for t in input.unbind()
+    ]
+    return input._like(taeda.cat(found, input._ragged_idx - 1))
 
 
 def _rms_norm(func, input, normalized_shape, *args, **kwargs):
@@ -54,8 +73,9 @@ def _through_padding(nt: NestedTensor, compute):
     return nt._like(from_padded(dense, nt._ragged, nt._ragged_idx))
 
 
-def _matmul(func, a, b):
+def _matmul(func, input, other):
     """Products in which the ragged dim is a batch, a row or what is summed over."""
+    a, b = input, other
     a_nested, b_nested = isinstance(a, NestedTensor), isinstance(b, NestedTensor)
     if a_nested and not b_nested and a._ragged_idx < a.ndim - 1:
         if b.ndim == 2 and a.ndim > 2:
@@ -86,11 +106,11 @@ def _unfit(a: Tensor, b: Tensor) -> RuntimeError:
     )
 
 
-def _bmm(func, a, b):
-    for t, name in ((a, "input"), (b, "mat2")):
+def _bmm(func, input, mat2):
+    for t, name in ((input, "input"), (mat2, "mat2")):
         if t.ndim != 3:
             raise ValueError(f"bmm(): {name} must be 3D")
-    return _matmul(func, a, b)
+    return _matmul(func, input, mat2)
 
 
 def _attention(
@@ -107,31 +127,33 @@ def _attention(
     """Each sequence attends to itself, or to the other's of its number.
 
     Queries, keys and values are (batch, heads, ragged, width), as `transpose(1, 2)`
-    of (batch, ragged, heads, width) makes them.
+    of (batch, ragged, heads, width) makes them; of (batch, ragged, length, width) each
+    of the ragged dim's is a head.
     """
     three = (query, key, value)
     if not all(isinstance(t, NestedTensor) for t in three):
         raise ValueError(
             "scaled_dot_product_attention: expected query, key and value to be nested"
         )
-    if any(t.ndim != 4 or t._ragged_idx != 2 for t in three):
+    places = {t._ragged_idx for t in three}
+    if any(t.ndim != 4 for t in three) or places not in ({1}, {2}):
         raise ValueError(
             "scaled_dot_product_attention: expected query, key and value of (batch, "
-            "heads, ragged, width)"
+            "heads, ragged, width) or (batch, ragged, length, width)"
         )
     if attn_mask is not None:
         raise RuntimeError("Masks are not yet supported in SDPA for nested tensors")
     require_same("scaled_dot_product_attention", key, value)
     if len(query) != len(key):
         raise RuntimeError("scaled_dot_product_attention: batches differ")
+    options = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale}
+    options["enable_gqa"] = enable_gqa
+    if places == {1}:
+        for other in (key, value):
+            require_same("scaled_dot_product_attention", query, other)
+        return query._like(func(*(t._values for t in three), **options))
     found = [
-        func(
-            *(t.unsqueeze(0) for t in entries),
-            dropout_p=dropout_p,
-            is_causal=is_causal,
-            scale=scale,
-            enable_gqa=enable_gqa,
-        ).squeeze(0)
+        func(*(t.unsqueeze(0) for t in entries), **options).squeeze(0)
         for entries in zip(*(t.unbind() for t in three), strict=True)
     ]
     return query._like(taeda.cat(found, 1))

@@ -75,11 +75,18 @@ def _named_results(name: str, found):
     return found
 
 
+# Of elements, too, but made of other operators, so that no record says it.
+_COMPOSED = (
+    "__rdiv__ __rtruediv__ cdouble cfloat chalf conj mvlgamma positive real tanhshrink"
+).split()
+
+
 @cache
 def _special() -> dict:
     from . import _products, _views
 
-    return {**_views.RULES, **_products.RULES}
+    composed = dict.fromkeys(_COMPOSED, elementwise)
+    return {**composed, **_views.RULES, **_products.RULES}
 
 
 @cache

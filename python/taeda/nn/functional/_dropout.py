@@ -92,8 +92,8 @@ def _channels(input, p, training, inplace, batched):
 
 def _odd_rank(name: str, rank: int, wanted: str) -> str:
     return (
-        f"{name}: Received a {rank}-D input; whole channels are dropped from {wanted} "
-        "inputs (with or without batch). Use dropout for single elements."
+        f"{name}: Received a {rank}-D input to {name}; whole channels are dropped from "
+        f"{wanted} inputs (with or without batch). Use dropout for single elements."
     )
 
 

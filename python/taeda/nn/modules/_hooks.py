@@ -191,8 +191,8 @@ class HookedCall:
         if around is not None:
             if not isinstance(self.result, (taeda.Tensor, tuple)):
                 _warn(
-                    "backward hooks are called for a Tensor or a tuple of Tensors, "
-                    f"but the module's output is a {type(self.result)}"
+                    "For backward hooks to be called, module output should be a "
+                    f"Tensor or a tuple of Tensors but received {type(self.result)}"
                 )
             self.result = around.setup_output_hook(self.result)
         if plain:

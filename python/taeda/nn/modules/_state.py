@@ -269,8 +269,8 @@ class State:
     def _register_state_dict_hook(self, hook):
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
-                "Cannot register the same function as the state dict post hook by both "
-                "the public and the private method"
+                "Cannot register the same function as the state dict post hook that "
+                "was previously registered via register_state_dict_post_hook"
             )
         return _add(self._state_dict_hooks, hook)
 
@@ -331,7 +331,7 @@ def _load_one(module, name, key, present, value, assign, swap):
     """Load one tensor; returns what is wrong with it, or None."""
     if not isinstance(value, Tensor) and not hasattr(value, "__torch_function__"):
         return (
-            f'While copying the parameter named "{key}", expected a Tensor or '
+            f'While copying the parameter named "{key}", expected torch.Tensor or '
             f"Tensor-like object from checkpoint but received {type(value)}"
         )
     if not is_lazy(present):

@@ -10,6 +10,7 @@ from taeda import Tensor
 from .. import functional as F
 from .. import init
 from .._types import Flag, MaybeDevice, MaybeDtype, MaybeTensor
+from ._encoder_padding import leaves_padding_out, left_out
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
@@ -277,8 +278,11 @@ class TransformerEncoder(_Stack):
         encoder_layer: the layer, copied `num_layers` times.
         num_layers: how many.
         norm: applied at the end.
-        enable_nested_tensor, mask_check: taken for PyTorch's sake; padding is always
-            masked.
+        enable_nested_tensor: without gradients and outside of training, positions
+            that `src_key_padding_mask` hides are zero in the last layer's output
+            (layers with biases, `batch_first`, an even number of heads and relu or
+            gelu that do not say `norm_first`).
+        mask_check: do so only where the mask hides nothing but the ends of sequences.
 
     Example:
         >>> layer = taeda.nn.TransformerEncoderLayer(4, 2, 8)
@@ -296,7 +300,10 @@ class TransformerEncoder(_Stack):
     ) -> None:
         super().__init__(encoder_layer, num_layers, norm)
         self.mask_check = mask_check
-        self.enable_nested_tensor = self.use_nested_tensor = enable_nested_tensor
+        self.enable_nested_tensor = enable_nested_tensor
+        self.use_nested_tensor = leaves_padding_out(
+            enable_nested_tensor, encoder_layer, TransformerEncoderLayer
+        )
 
     def forward(
         self,
@@ -311,10 +318,13 @@ class TransformerEncoder(_Stack):
         )
         size = _length(src, self.layers[0].self_attn.batch_first)
         causal = _is_causal(mask, is_causal, size)
+        hidden = left_out(self, src, mask, padding)
         for layer in self.layers:
             src = layer(
                 src, src_mask=mask, is_causal=causal, src_key_padding_mask=padding
             )
+        if hidden is not None:
+            src = src.masked_fill(hidden.unsqueeze(2), 0.0)
         return self._finish(src)
 
 

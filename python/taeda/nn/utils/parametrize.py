@@ -67,9 +67,14 @@ def _check_kept(new, old, what: str) -> None:
         raise ValueError(f"{what} must return a tensor. Got {type(new).__name__}.")
     for name in ("dtype", "shape"):
         if getattr(new, name) != getattr(old, name):
+            fault = f"{what} may not change the {name} of the tensor"
+            if "right_inverse" in what:
+                fault = (
+                    f"The tensor of {what} must have the same {name} as the module's"
+                )
             raise ValueError(
-                f"{what} may not change the {name} of the tensor, unless the `unsafe` "
-                f"flag is enabled: {getattr(old, name)} became {getattr(new, name)}"
+                f"{fault}, unless the `unsafe` flag is enabled: {getattr(old, name)} "
+                f"became {getattr(new, name)}"
             )
 
 
@@ -152,7 +157,8 @@ class ParametrizationList(ModuleList):
             if not isinstance(tensor, Tensor):
                 raise ValueError(
                     "'right_inverse' must return a Tensor or a Sequence of tensors. "
-                    f"Got element {i} of the sequence of type {type(tensor).__name__}."
+                    f"Got element {i} of the sequence with type "
+                    f"{type(tensor).__name__}."
                 )
             if isinstance(original, Parameter):
                 tensor = Parameter(tensor, original.requires_grad)
