@@ -84,8 +84,15 @@ class Run:
 
     def _start(self, name: int, command: list[str], env: dict[str, str]) -> None:
         with open(self.folder / f"log.{name}", "wb") as log:
+            # In a session of its own: where the shell that began the campaign ends
+            # while a rank is stopped, the system hangs up on the whole group.
             self.processes[name] = subprocess.Popen(
-                command, env=env, stdout=log, stderr=log, cwd=self.folder
+                command,
+                env=env,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
             )
 
     def start_rank(self, rank: int) -> None:
