@@ -211,8 +211,7 @@ class Run:
         limit += START if case.launched else 0.0
         moved, saved = self.struck, self._last_saved()
         while waiting and time.monotonic() < moved + limit:
-            # Steps are counted there, and a busy machine takes its time for them:
-            # training that saves one checkpoint after another does not hang.
+            # Training that saves one checkpoint after another does not hang.
             if case.launched and saved != self._last_saved():
                 moved, saved = time.monotonic(), self._last_saved()
             for name in list(waiting):
