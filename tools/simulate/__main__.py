@@ -2,6 +2,7 @@
 
     python -m tools.simulate predict FILE  steps on this machine, not yet measured
     python -m tools.simulate measure FILE  what they take, beside the predictions
+    python -m tools.simulate turns FILE    both by turns, where other programs run
     python -m tools.simulate published  weak scaling of Llama 3 8B, beside what is known
     python -m tools.simulate scale      the same model on 8 to 100,000 ranks
     python -m tools.simulate failures   the share of time that is of use
@@ -12,30 +13,48 @@ Run in the repository's root, with PYTHONPATH=python.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import clusters
 from .faults import Failures
 from .settings import KINDS, Setting
 
+if TYPE_CHECKING:
+    from .check import Row
+
 RANKS = (8, 64, 128, 512, 1024, 4096, 16_384, 100_000)
+WORLDS = (2, 3, 4, 8)
 LIMIT = 0.15
+
+
+def _settings(options: argparse.Namespace) -> list[Setting]:
+    return options.settings or [Setting(k, n) for k in KINDS for n in WORLDS]
 
 
 def _predict(options: argparse.Namespace) -> None:
     from .check import predicted
 
-    worlds = (2, 3, 4, 8)
-    settings = options.settings or [Setting(k, n) for k in KINDS for n in worlds]
-    predicted(settings, options.file, options.rounds)
+    predicted(_settings(options), options.file, options.rounds)
 
 
 def _measure(options: argparse.Namespace) -> None:
     from .check import measured
 
+    _print_rows(measured(options.file, options.rounds))
+
+
+def _turns(options: argparse.Namespace) -> None:
+    from .check import in_turns
+
+    _print_rows(in_turns(_settings(options), options.file, options.rounds))
+
+
+def _print_rows(found: Iterable[Row]) -> None:
     print("| setting | measured, ms | predicted, ms | error |\n|---|---|---|---|")
     rows = []
-    for row in measured(options.file, options.rounds):
+    for row in found:
         rows.append(row)
         print(
             f"| {row.setting} | {row.measured * 1e3:.1f} | "
@@ -97,12 +116,12 @@ def main() -> None:
     """Prints what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(required=True)
-    for run in (_predict, _measure):
+    for run in (_predict, _measure, _turns):
         command = commands.add_parser(run.__name__[1:])
         command.add_argument("file", type=Path)
         command.add_argument("--rounds", type=int, default=3)
         command.set_defaults(run=run)
-        if run is _predict:
+        if run is not _measure:
             command.add_argument("--settings", type=Setting.parse, nargs="+")
     others = {"published": _published, "scale": _scale, "failures": _failures}
     for name, run in others.items():

@@ -15,7 +15,7 @@ from .engine import Group, replay
 from .network import Host
 from .settings import Setting
 
-__all__ = ["Row", "measured", "predict", "predicted"]
+__all__ = ["Row", "in_turns", "measured", "predict", "predicted"]
 
 STEPS = 24
 LATER = 6  # steps that are replayed before those that count, and of these
@@ -82,16 +82,35 @@ def predict(schedules: dict[int, list[events.Event]], host: Host) -> float:
     return (seconds(2 * LATER) - seconds(LATER)) / LATER
 
 
+def _predicted_once(setting: Setting) -> float:
+    cores = os.cpu_count() or 1
+    host = machine.calibrate(cores)
+    return predict(record(setting, cores), host)
+
+
 def predicted(settings: Iterable[Setting], path: Path, rounds: int = 3) -> None:
     """Writes predictions as JSON: medians of rounds of calibrating and recording."""
-    cores, found = os.cpu_count() or 1, {}
+    found = {}
     for setting in settings:
-        times = []
-        for _ in range(rounds):
-            host = machine.calibrate(cores)
-            times.append(predict(record(setting, cores), host))
+        times = [_predicted_once(setting) for _ in range(rounds)]
         found[str(setting)] = statistics.median(times)
     path.write_text(json.dumps(found, indent=1))
+
+
+def in_turns(settings: Iterable[Setting], path: Path, rounds: int = 3) -> Iterator[Row]:
+    """A row for each setting, predicted and measured by turns; medians of rounds.
+
+    On a machine that others use, which is another one a minute later. A round's
+    prediction stands in `path`, a JSON object a line, before that round is measured.
+    """
+    for setting in settings:
+        seen, told = [], []
+        for _ in range(rounds):
+            told.append(_predicted_once(setting))
+            with path.open("a") as file:
+                print(json.dumps({str(setting): told[-1]}), file=file)
+            seen.append(measure(setting))
+        yield Row(setting, statistics.median(seen), statistics.median(told))
 
 
 def measured(path: Path, rounds: int = 3) -> Iterator[Row]:

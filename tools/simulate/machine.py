@@ -77,7 +77,8 @@ def _messages(rank: int) -> dict[str, float]:
 
     Returns:
         wake: seconds until who sleeps has one. block: seconds of a core that waiting
-        asleep takes, beyond those of a message that comes at once.
+        asleep takes, beyond those of a message that comes at once. post: those of
+        sending or taking a message without waiting.
     """
     import taeda
     import taeda.distributed as dist
@@ -102,7 +103,31 @@ def _messages(rank: int) -> dict[str, float]:
     found = {"wake": statistics.median(late[4 * ROUNDS :])}
     if rank == 1:
         found["block"] = max(0.0, worked[1e-3] - worked[0.0])
+    found["post"] = _posting(rank)
     return found
+
+
+def _posting(rank: int) -> float:
+    """Seconds of a core for a tiny message that nobody waits for, at one end."""
+    import taeda
+    import taeda.distributed as dist
+
+    tensors, times = [taeda.ones(1) for _ in range(TENSORS)], []
+    for _ in range(ROUNDS):
+        if rank == 0:
+            dist.recv(tensors[0], 1)
+        else:
+            dist.send(tensors[0], 0)
+            time.sleep(2e-3)  # until all are there
+        begin = time.process_time()
+        if rank == 0:
+            works = [dist.isend(tensor, 1) for tensor in tensors]
+        else:
+            works = [dist.irecv(tensor, 0) for tensor in tensors]
+        for work in works:
+            work.wait()
+        times.append((time.process_time() - begin) / TENSORS)
+    return statistics.median(times)
 
 
 def _rank(rank: int, world: int, folder: Path) -> None:
@@ -158,6 +183,7 @@ def calibrate(cores: int) -> Host:
         switch=max(0.0, many["tiny"] - few["tiny"]) / cores,
         wake=max(0.0, few["wake"] - few["tiny"]),
         block=few["block"],
+        post=few["post"],
         copy=max(0.0, few["copy"] - few["tiny"]) / LARGE,
         reduce=max(0.0, few["reduce"] - few["tiny"]) / LARGE,
     )

@@ -152,7 +152,7 @@ class Host:
     to wait for a core; every rank works `copy` seconds for a byte that it reads out of
     another's memory, and `reduce` for one that it adds to its own, measured while all
     cores do so. Who has waited for `spin` sleeps, and needs `wake` to go on; waiting
-    takes `block` seconds of a core.
+    takes `block` seconds of a core, and a message `post` at both ends beside its bytes.
     """
 
     cores: int
@@ -162,6 +162,7 @@ class Host:
     reduce: float
     wake: float = 0.0
     block: float = 0.0
+    post: float = 0.0
     spin: float = 20e-6
     interference: float = 0.0
 
@@ -185,4 +186,4 @@ class Host:
 
     def message(self, count: int, distance: int) -> Cost:
         """As of `Network`; both ends copy."""
-        return Cost(self.latency, count * self.copy)
+        return Cost(self.latency, self.post + count * self.copy)

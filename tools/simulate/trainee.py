@@ -31,6 +31,9 @@ BATCHES = 8  # of a pipeline
 WARM_UP = 3
 # Steps between two times: to a rank that waits for a core they are long and short.
 TOGETHER = 6
+# Seconds for which who waits for a message leaves its core to other programs, if there
+# are any: they fill the caches with what is theirs.
+LEFT = 3e-4
 
 
 def blocks(width: int, count: int) -> nn.Sequential:
@@ -97,14 +100,20 @@ class Answering(FakeBackend):
     cores: Cores
     shape: Shape
 
+    waits_long = False
+
     def _pause(self) -> None:
         self.cores.give()
+        if self.waits_long:
+            time.sleep(LEFT)
+            self.waits_long = False
         self.cores.take()
 
     def recv(self, tensors, srcRank: int, tag: int):
         work = super().recv(tensors, srcRank, tag)
         tensor = tensors[0]
         if tensor.dtype == taeda.int64:
+            self.waits_long = True
             rows, width = self.shape.rows // BATCHES, self.shape.width
             sent = taeda.empty(rows, width, requires_grad=True)
             head = _describe([sent])

@@ -84,8 +84,15 @@ class Run:
 
     def _start(self, name: int, command: list[str], env: dict[str, str]) -> None:
         with open(self.folder / f"log.{name}", "wb") as log:
+            # In a session of its own: where the shell that began the campaign ends
+            # while a rank is stopped, the system hangs up on the whole group.
             self.processes[name] = subprocess.Popen(
-                command, env=env, stdout=log, stderr=log, cwd=self.folder
+                command,
+                env=env,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
             )
 
     def start_rank(self, rank: int) -> None:
@@ -201,14 +208,22 @@ class Run:
         """Waits for the processes that must end of themselves; notes when each does."""
         case, waiting = self.case, set(self._survivors())
         limit = case.seconds + START if case.is_outlived else case.limit + GRACE
-        end = self.struck + limit + (START if case.launched else 0.0)
-        while waiting and time.monotonic() < end:
+        limit += START if case.launched else 0.0
+        moved, saved = self.struck, self._last_saved()
+        while waiting and time.monotonic() < moved + limit:
+            # Training that saves one checkpoint after another does not hang.
+            if case.launched and saved != self._last_saved():
+                moved, saved = time.monotonic(), self._last_saved()
             for name in list(waiting):
                 if self.processes[name].poll() is not None:
                     waiting.discard(name)
             time.sleep(0.01)
         for name in sorted(waiting):
             self.problems.append(f"hang: process {name} after {limit:.0f} s")
+
+    def _last_saved(self) -> str:
+        path = self.folder / "saved"
+        return path.read_text() if path.exists() else ""
 
     def _told(self, rank: int) -> dict | None:
         path = self._path("end", rank)

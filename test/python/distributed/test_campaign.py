@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
+import time
 
+import campaign
 import campaign_programs as programs
 import pytest
 import taeda
@@ -96,3 +100,25 @@ def test_a_damaged_checkpoint_is_lost(tmp_path) -> None:
     (tmp_path / "saved").write_text("5")
     case = dataclasses.replace(draw(SEED, 0), program="ddp")
     assert check_checkpoint(tmp_path, case)[0].startswith("lost checkpoint of step 5")
+
+
+SLOW = """
+import pathlib, sys, time
+new = pathlib.Path(sys.argv[1] + ".new")
+for step in range(8):
+    time.sleep(0.5)
+    new.write_text(str(step * int(sys.argv[2])))
+    new.rename(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(("saves", "hangs"), [(1, False), (0, True)])
+def test_slow_training_does_not_hang(tmp_path, monkeypatch, saves, hangs) -> None:
+    monkeypatch.setattr(campaign, "START", 1.2)
+    case = dataclasses.replace(draw(SEED, 0), fault="worker-kill", seconds=0.0)
+    run = Run(case, tmp_path, None)
+    command = [sys.executable, "-c", SLOW, str(tmp_path / "saved"), str(saves)]
+    with subprocess.Popen(command) as process:
+        run.processes, run.struck = {-1: process}, time.monotonic()
+        run.wait_for_survivors()
+    assert bool(run.problems) == hangs, run.problems

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import statistics
@@ -9,7 +10,7 @@ import statistics
 import pytest
 import taeda
 import taeda.distributed as dist
-from simulate import clusters, events, plan
+from simulate import check, clusters, events, plan
 from simulate.engine import Group, replay
 from simulate.events import Call, Compute, Wait
 from simulate.faults import Failures, slowest
@@ -273,3 +274,33 @@ def clusters_of_eight() -> list[int]:
 def test_failures_of_llama_3() -> None:
     # More than 90 % was published.
     assert 0.90 < clusters.LLAMA3.useful(16_384) < 0.95
+
+
+def test_what_is_predicted_is_written_before_it_is_measured(
+    monkeypatch, tmp_path
+) -> None:
+    path, setting = tmp_path / "told", Setting.parse("ddp:2:8x2x4")
+    told, seen = iter([1.0, 3.0, 2.0]), iter([4.0, 2.5, 1.0])
+
+    def measure(which: Setting) -> float:
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        rounds.append(lines)
+        return next(seen)
+
+    rounds: list[list[dict]] = []
+    monkeypatch.setattr(check, "_predicted_once", lambda which: next(told))
+    monkeypatch.setattr(check, "measure", measure)
+    (row,) = check.in_turns([setting], path)
+    assert (row.predicted, row.measured) == (2.0, 2.5)
+    assert [len(lines) for lines in rounds] == [1, 2, 3]
+    assert rounds[-1] == [{str(setting): t} for t in (1.0, 3.0, 2.0)]
+
+
+def test_messages_take_a_core_at_both_ends() -> None:
+    host = Host(2, latency=1e-5, switch=0.0, copy=1e-9, reduce=0.0, post=2e-5)
+    assert host.message(1000, 1) == Cost(1e-5, pytest.approx(2.1e-5))
+    passed = [[Call("send", 0, 1000, peer=1), Wait(0)]]
+    passed += [[Call("recv", 0, 1000, peer=0), Wait(0)]]
+    groups = {"0": Group((0, 1), 2)}
+    found = replay(dict(enumerate(passed)), groups, host, cores=2)
+    assert found == pytest.approx(1e-5 + 2 * 2.1e-5)

@@ -8,6 +8,7 @@ order, and kept until their stage is due.
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +24,7 @@ _HEAD = 64
 _NOTHING = -1
 
 
+@functools.cache
 def _dtypes() -> list:
     """All dtypes in an order that is the same at every rank."""
     found = {str(v): v for v in vars(taeda).values() if isinstance(v, taeda.dtype)}
