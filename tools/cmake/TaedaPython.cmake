@@ -82,7 +82,7 @@ if(TAEDA_DISTRIBUTED_SOURCES)
   list(FILTER TAEDA_DISTRIBUTED_SOURCES EXCLUDE REGEX "/gloo/")
   # Reductions are loops that the compiler vectorises.
   set_source_files_properties(csrc/distributed/reduce.cpp PROPERTIES
-    COMPILE_OPTIONS "${TAEDA_KERNEL_FLAGS}")
+    COMPILE_OPTIONS "${TAEDA_KERNEL_FLAGS}" SKIP_PRECOMPILE_HEADERS ON)
   Python_add_library(_distributed MODULE WITH_SOABI ${TAEDA_DISTRIBUTED_SOURCES})
   add_dependencies(_distributed taeda_gen)
   target_link_libraries(_distributed PRIVATE
