@@ -96,7 +96,10 @@ if(TAEDA_COMPILER_SOURCES)
   target_link_libraries(taeda_compiler PRIVATE
     taeda taeda_flags fmt::fmt-header-only)
   taeda_precompile(taeda_compiler ${TAEDA_COMMON_HEADERS})
-  taeda_batches(taeda_compiler csrc/compiler/graph "[a-d]" "[e-k]" "t")
+  taeda_batches(taeda_compiler csrc/compiler/graph
+    "[a-d]" "[e-k]" "[lmo]" "p" "[rs]" "t")
+  taeda_batches(taeda_compiler csrc/compiler/loops "c" "p" "[g-r]" "s")
+  taeda_batches(taeda_compiler csrc/compiler/walk "[nsw]")
 endif()
 
 foreach(_plugin IN LISTS TAEDA_PLUGINS)
