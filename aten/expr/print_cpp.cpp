@@ -9,12 +9,12 @@ namespace taeda::expr {
 
 namespace {
 
-constexpr const char* kUnaryText[] = {"-", "!", "~"};
-constexpr const char* kBinaryText[] = {
+constexpr const char* kUnaryCpp[] = {"-", "!", "~"};
+constexpr const char* kBinaryCpp[] = {
     "+", "-", "*", "/", "&", "|", "^", "shift_left", "shift_right"};
-constexpr const char* kCompareText[] = {"==", "!=", "<", "<=", ">", ">="};
+constexpr const char* kCompareCpp[] = {"==", "!=", "<", "<=", ">", ">="};
 // Not && and ||: they are branches, and branches stop vectorisation.
-constexpr const char* kLogicText[] = {"&", "|"};
+constexpr const char* kLogicCpp[] = {"&", "|"};
 
 // A number as C++ (and Python) reads it back exactly.
 std::string number_text(double v) {
@@ -83,10 +83,10 @@ class CppPrinter {
         return binary(id, n);
       case Word::Compare:
         return infix(n,
-                     kCompareText[n.payload],
+                     kCompareCpp[n.payload],
                      widest(kind(n.args[0]), kind(n.args[1])));
       case Word::Logic:
-        return infix(n, kLogicText[n.payload], Kind::Bool);
+        return infix(n, kLogicCpp[n.payload], Kind::Bool);
       case Word::Cond: {
         Kind own = kind(id);
         return message("({} ? {} : {})",
@@ -127,13 +127,13 @@ class CppPrinter {
     if (op == UnaryOp::Not || inverts) {
       return message("(!{})", to(n.args[0], Kind::Bool));
     }
-    return narrow(message("({}{})", kUnaryText[n.payload], to(n.args[0], own)),
+    return narrow(message("({}{})", kUnaryCpp[n.payload], to(n.args[0], own)),
                   own);
   }
 
   std::string binary(Id id, const Node& n) const {
     Kind own = kind(id);
-    const char* op = kBinaryText[n.payload];
+    const char* op = kBinaryCpp[n.payload];
     auto which = static_cast<BinaryOp>(n.payload);
     if (which == BinaryOp::ShiftLeft || which == BinaryOp::ShiftRight) {
       return message("{}{}({}, {})",

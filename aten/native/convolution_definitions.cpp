@@ -17,7 +17,7 @@ struct Geometry {
   int64_t groups;
 };
 
-DimVector spread(IntArrayRef values, size_t dims) {
+DimVector repeated(IntArrayRef values, size_t dims) {
   return values.size() == 1 ? DimVector(dims, values[0]) : DimVector(values);
 }
 
@@ -123,9 +123,9 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward_means(
     int64_t groups,
     ArrayRef<bool> wanted) {
   size_t dims = static_cast<size_t>(weight.dim() - 2);
-  Geometry g{spread(stride, dims),
-             spread(padding, dims),
-             spread(dilation, dims),
+  Geometry g{repeated(stride, dims),
+             repeated(padding, dims),
+             repeated(dilation, dims),
              groups};
   Tensor w = weight.is_complex() ? ops::conj(weight) : weight;
   Tensor x = input.is_complex() ? ops::conj(input) : input;

@@ -12,7 +12,7 @@ namespace taeda::native {
 namespace {
 
 template <class I>
-void check_target_type(std::string_view op, const Spec<I>& target) {
+void check_class_type(std::string_view op, const Spec<I>& target) {
   TAEDA_CHECK(target.dtype() == kLong,
               op,
               ": expected scalar type Long but found ",
@@ -48,7 +48,7 @@ void check_multi_margin(const Spec<I>& self,
               ". Input has shape ",
               self.sizes(),
               ".");
-  if (!weight.defined()) return check_target_type(kName, target);
+  if (!weight.defined()) return check_class_type(kName, target);
   TAEDA_CHECK(weight.dim() <= 1 && weight.numel() == rows.classes,
               "inconsistent weight size, expected ",
               rows.classes,
@@ -59,7 +59,7 @@ void check_multi_margin(const Spec<I>& self,
               self.dtype(),
               ", got ",
               weight.dtype());
-  check_target_type(kName, target);
+  check_class_type(kName, target);
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ void check_multilabel(const Spec<I>& self, const Spec<I>& target) {
               target.sizes(),
               " for input of size: ",
               self.sizes());
-  check_target_type(kName, target);
+  check_class_type(kName, target);
 }
 
 }  // namespace

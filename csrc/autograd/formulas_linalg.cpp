@@ -23,7 +23,6 @@
 #include <taeda/gen/ops/stack.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
-#include <taeda/gen/ops/transpose.h>
 #include <taeda/gen/ops/tril.h>
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/zeros_like.h>
@@ -40,7 +39,6 @@ Tensor plus(const Tensor& a, const Tensor& b) {
   return b.defined() ? ops::add(a, b, kOne) : a;
 }
 Tensor minus(const Tensor& a, const Tensor& b) { return ops::sub(a, b, kOne); }
-Tensor flipped(const Tensor& t) { return ops::transpose(t, -2, -1); }
 Tensor skew(const Tensor& t) { return minus(t, adjoint_of(t)); }
 
 }  // namespace

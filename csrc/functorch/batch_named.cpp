@@ -100,7 +100,7 @@ std::optional<Stack> length(BatchCall& call) {
 
 // Vectors of no elements stand beside tensors of any shape in a list to join.
 // They count by their dtype alone: as tensors with no element along the dim.
-std::optional<Stack> joined(BatchCall& call) {
+std::optional<Stack> concatenated(BatchCall& call) {
   auto& list = call.args[0].get<std::vector<TensorBase>>();
   auto empty = [](const TensorBase& t) {
     return t.dim() == 1 && t.numel() == 0;
@@ -141,7 +141,7 @@ std::optional<Stack> positions(BatchCall& call) {
 }
 
 constexpr NamedRule kRules[] = {
-    {"cat", joined},
+    {"cat", concatenated},
     {"argwhere", positions},
     {"new_empty_strided", new_strided},
     {"repeat", repeated},

@@ -78,7 +78,7 @@ std::optional<Stack> group_norm(BatchCall& call) {
   });
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kNormRules[] = {
     {"native_layer_norm", layer_norm},
     {"_fused_rms_norm", rms_norm},
     {"native_group_norm", group_norm},
@@ -86,6 +86,6 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-ArrayRef<NamedRule> norm_rules() { return kRules; }
+ArrayRef<NamedRule> norm_rules() { return kNormRules; }
 
 }  // namespace taeda::functorch

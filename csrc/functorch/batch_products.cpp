@@ -150,7 +150,7 @@ std::optional<Stack> unpacked(BatchCall& call) {
   return found;
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kProductRules[] = {
     {"mm", matrices},
     {"_int_mm", integer_matrices},
     {"mv", matrix_and_vector},
@@ -167,6 +167,6 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-ArrayRef<NamedRule> product_rules() { return kRules; }
+ArrayRef<NamedRule> product_rules() { return kProductRules; }
 
 }  // namespace taeda::functorch

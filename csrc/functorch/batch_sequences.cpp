@@ -52,7 +52,7 @@ std::optional<Stack> ctc_backward(BatchCall& call) {
   return Stack{parted(call, stack[0].get<TensorBase>(), 1)};
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kSequenceRules[] = {
     {"_ctc_loss", ctc},
     {"_ctc_loss.Tensor", ctc},
     {"_ctc_loss_backward", ctc_backward},
@@ -61,6 +61,6 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-ArrayRef<NamedRule> sequence_rules() { return kRules; }
+ArrayRef<NamedRule> sequence_rules() { return kSequenceRules; }
 
 }  // namespace taeda::functorch

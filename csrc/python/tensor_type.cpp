@@ -185,7 +185,8 @@ PyObject* tensor_use_count(PyObject*, PyObject* t) {
 
 PyMethodDef functions[] = {
     {"_swap_tensor_impl",
-     reinterpret_cast<PyCFunction>(swap_tensor_impl),
+     reinterpret_cast<PyCFunction>(
+         reinterpret_cast<void (*)()>(swap_tensor_impl)),
      METH_FASTCALL,
      nullptr},
     {"_tensor_use_count", tensor_use_count, METH_O, nullptr},

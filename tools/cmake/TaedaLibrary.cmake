@@ -50,6 +50,7 @@ taeda_precompile(taeda_objects ${TAEDA_COMMON_HEADERS}
   <taeda/aten/core/promotion.h>
   <taeda/aten/iter/output.h>
   <taeda/aten/iter/spec.h>)
+include(TaedaBatches)
 # What a plugin's CMakeLists.txt defines for libtaeda's own sources.
 target_compile_definitions(taeda_objects PRIVATE
   $<TARGET_PROPERTY:taeda,COMPILE_DEFINITIONS>)
@@ -95,6 +96,10 @@ if(TAEDA_COMPILER_SOURCES)
   target_link_libraries(taeda_compiler PRIVATE
     taeda taeda_flags fmt::fmt-header-only)
   taeda_precompile(taeda_compiler ${TAEDA_COMMON_HEADERS})
+  taeda_batches(taeda_compiler csrc/compiler/graph
+    "[a-d]" "[e-k]" "[lmo]" "p" "[rs]" "t")
+  taeda_batches(taeda_compiler csrc/compiler/loops "c" "p" "[g-r]" "s")
+  taeda_batches(taeda_compiler csrc/compiler/walk "[nsw]")
 endif()
 
 foreach(_plugin IN LISTS TAEDA_PLUGINS)

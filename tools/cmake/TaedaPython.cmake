@@ -82,7 +82,7 @@ if(TAEDA_DISTRIBUTED_SOURCES)
   list(FILTER TAEDA_DISTRIBUTED_SOURCES EXCLUDE REGEX "/gloo/")
   # Reductions are loops that the compiler vectorises.
   set_source_files_properties(csrc/distributed/reduce.cpp PROPERTIES
-    COMPILE_OPTIONS "${TAEDA_KERNEL_FLAGS}")
+    COMPILE_OPTIONS "${TAEDA_KERNEL_FLAGS}" SKIP_PRECOMPILE_HEADERS ON)
   Python_add_library(_distributed MODULE WITH_SOABI ${TAEDA_DISTRIBUTED_SOURCES})
   add_dependencies(_distributed taeda_gen)
   target_link_libraries(_distributed PRIVATE
@@ -91,6 +91,8 @@ if(TAEDA_DISTRIBUTED_SOURCES)
   list(FILTER _bindings INCLUDE REGEX "/bindings/")
   taeda_batch(_distributed bindings ${_bindings})
   taeda_precompile(_distributed ${TAEDA_COMMON_HEADERS})
+  taeda_batches(_distributed csrc/distributed "[a-h]" "[i-p]" "[s-z]")
+  taeda_batches(_distributed csrc/distributed/mpi "[a-z]")
   set_target_properties(_distributed PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
     INSTALL_RPATH "$ORIGIN/lib")
@@ -121,6 +123,7 @@ if(TAEDA_CAPTURE_SOURCES AND Python_VERSION VERSION_GREATER_EQUAL 3.11
   # Its own header comes first: it defines what Python.h asks for.
   taeda_precompile(_capture <taeda/csrc/compiler/capture/capture.h>
     ${TAEDA_COMMON_HEADERS})
+  taeda_batches(_capture csrc/compiler/capture "[ab]" "[op]")
   set_target_properties(_capture PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
     INSTALL_RPATH "$ORIGIN/lib")

@@ -110,18 +110,6 @@ def _kernel_function(
     ]
     result = RESULT[kernel.out_kind]
     lines.append(f"  {result}* out_ = static_cast<{result}*>(p_[0]);")
-    loads = []
-    for i, name in enumerate(kernel.operands, start=1):
-        stored = "bool" if name in kernel.conditions else "T"
-        if name == single:
-            lines.append(f"  const T {name} = *static_cast<const T*>(p_[{i}]);")
-            continue
-        lines.append(
-            f"  const {stored}* in{i}_ = static_cast<const {stored}*>(p_[{i}]);"
-        )
-        loads.append(f"    const {stored} {name} = element(in{i}_, i_);")
-    for i, name in enumerate(kernel.scalars):
-        lines.append(f"  const T {name} = scalar<T>(s_, {i});")
     kinds = {
         name: "bool" if name in kernel.conditions else kind
         for name in (*kernel.operands, *kernel.scalars)
@@ -129,9 +117,30 @@ def _kernel_function(
     want = wanted_kind(kind, kernel.out_kind)
     expr = kernel.exprs[kind]
     statements, value = print_expr(expr, kind, kinds, want)
+    # What is printed may do without an operand that the expression names.
+    used = _words([*statements, value])
+    loads = {}
+    for i, name in enumerate(kernel.operands, start=1):
+        if name not in used:
+            continue
+        stored = "bool" if name in kernel.conditions else "T"
+        if name == single:
+            lines.append(f"  const T {name} = *static_cast<const T*>(p_[{i}]);")
+            continue
+        lines.append(
+            f"  const {stored}* in{i}_ = static_cast<const {stored}*>(p_[{i}]);"
+        )
+        loads[name] = f"    const {stored} {name} = element(in{i}_, i_);"
+    for i, name in enumerate(kernel.scalars):
+        if name in used:
+            lines.append(f"  const T {name} = scalar<T>(s_, {i});")
     store = f"out_[i_] = static_cast<{result}>({value});"
-    body = [*loads, *(f"    {s}" for s in [*statements, store])]
+    body = [*loads.values(), *(f"    {s}" for s in [*statements, store])]
     return [*lines, *_loops(expr, kind, kinds, loads, body), "}"]
+
+
+def _words(lines: Iterable[str]) -> set[str]:
+    return set(re.findall(r"\w+", " ".join(lines)))
 
 
 # Functions with a quick form for limited arguments, which a loop asks a block of
@@ -157,7 +166,11 @@ def _near_argument(line: str) -> str:
 
 
 def _loops(
-    expr: Expr, kind: str, kinds: dict[str, str], loads: list[str], body: list[str]
+    expr: Expr,
+    kind: str,
+    kinds: dict[str, str],
+    loads: dict[str, str],
+    body: list[str],
 ) -> list[str]:
     """The loop over the elements; two loops by blocks where arguments may be huge."""
     limited = _LIMITED.get(kind, ())
@@ -175,6 +188,7 @@ def _loops(
         statements = [line for lines, _ in arguments for line in lines]
         values = ", ".join(value for _, value in arguments)
         test += ["    {", *statements, f"    far_ |= math::is_far({values});", "    }"]
+    tested = _words(test)
     if kind == "float":
         bits, near, far = "typename math::FloatTraits<T>::Bits", str, any_argument
     else:
@@ -185,7 +199,7 @@ def _loops(
         "  e_ = n_ - b_ < 1024 ? n_ : b_ + 1024;",
         f"  {bits} far_ = 0;",
         loop,
-        *loads,
+        *(load for name, load in loads.items() if name in tested),
         *test,
         "  }",
         "  if (far_ == 0) {",
@@ -223,7 +237,7 @@ def _table(kernel: PointwiseKernel) -> str:
         else:
             entries.append("nullptr")
     each = ", ".join(entries)
-    single = ""
+    single = ", {}"
     if may_be_single(kernel):
         single = ", {" + ", ".join(_singles(kernel, n) for n in kernel.operands) + "}"
     return f"extern const ChunkTable {kernel.name} = {{{{{each}}}{single}}};"

@@ -15,8 +15,7 @@ namespace taeda::native {
 namespace {
 
 template <typename T>
-using ComputeType =
-    std::conditional_t<std::is_same_v<T, double>, double, float>;
+using SampleType = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 template <typename T>
 T round_to(double value) {
@@ -273,7 +272,7 @@ void fill_standard_gamma(T* out,
                          int64_t count,
                          CpuGeneratorImpl& generator) {
   for (int64_t i = 0; i < count; ++i) {
-    const ComputeType<T> shape = alpha[i * alpha_stride];
+    const SampleType<T> shape = alpha[i * alpha_stride];
     const double value = draw_gamma(shape, generator);
     out[i * stride] = round_to<T>(std::max(value, kSmallestNormal<T>));
   }
@@ -302,7 +301,7 @@ void fill_multinomial(int64_t* out,
                       int64_t weight_stride,
                       int64_t categories,
                       CpuGeneratorImpl& generator) {
-  using C = ComputeType<T>;
+  using C = SampleType<T>;
   std::vector<C> cumulative(static_cast<size_t>(categories));
   const C least = cumulate(weights, weight_stride, cumulative);
   const C sum = cumulative.empty() ? C(0) : cumulative.back();
@@ -364,5 +363,9 @@ INSTANTIATE_PLAIN(fill_geometric, int8_t)
 INSTANTIATE_PLAIN(fill_geometric, int16_t)
 INSTANTIATE_PLAIN(fill_geometric, int32_t)
 INSTANTIATE_PLAIN(fill_geometric, int64_t)
+#undef INSTANTIATE_PLAIN
+#undef INSTANTIATE_PAIR
+#undef INSTANTIATE_EACH
+#undef INSTANTIATE_FLOATING
 
 }  // namespace taeda::native

@@ -46,11 +46,6 @@ int64_t convolution_length(int64_t n, int64_t generator) {
   return length;
 }
 
-template <class C>
-FftView<const C> read(const FftView<C>& v) {
-  return {v.re, v.im, v.row, v.unit};
-}
-
 }  // namespace
 
 template <class C>

@@ -54,11 +54,6 @@ template <class C>
 FftView<C> rows_of(C* p, int64_t numbers, int64_t row) {
   return {p, p + numbers, row, 1};
 }
-template <class C>
-FftView<const C> read(const FftView<C>& v) {
-  return {v.re, v.im, v.row, v.unit};
-}
-
 }  // namespace
 
 bool has_small_factors(int64_t n, int64_t most) {

@@ -9,6 +9,12 @@
 
 namespace taeda::native {
 
+// The same numbers, not to be written.
+template <class C>
+FftView<const C> read(const FftView<C>& v) {
+  return {v.re, v.im, v.row, v.unit};
+}
+
 // exp(-2 pi i k / n) for all k below n, each rounded once from its octant.
 struct RootsOfUnity {
   explicit RootsOfUnity(int64_t n);

@@ -21,11 +21,6 @@ struct Layout {
   bool across() const { return lane == (pairs() ? 2 : 1); }
 };
 
-template <class C>
-FftView<const C> read(const FftView<C>& v) {
-  return {v.re, v.im, v.row, v.unit};
-}
-
 // C is what is computed with.
 template <class T, class C>
 class Lines {

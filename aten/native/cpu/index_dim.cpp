@@ -30,7 +30,7 @@ void WorkingCopy::finish() const {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kSliceGrain = 16384;
 
 // The positions as int64, negative ones counted from the end if allowed.
 std::vector<int64_t> positions(const char* op,
@@ -133,7 +133,7 @@ void index_select_cpu(const Tensor& self,
     using T = decltype(tag);
     const T* in = static_cast<const T*>(from.const_raw_data());
     T* to = static_cast<T*>(out.mutable_raw_data());
-    int64_t grain = kGrain / around.inner + 1;
+    int64_t grain = kSliceGrain / around.inner + 1;
     parallel_for(0, around.outer * count, grain, [&](int64_t b, int64_t e) {
       int64_t outer = b / count, k = b % count;
       for (int64_t left = e - b; left > 0; ++outer, k = 0) {

@@ -18,7 +18,7 @@ constexpr int64_t kChunk = 16384;
 
 // Folds chunks of a tensor's elements with `part`, in parallel, and joins them.
 template <class Part, class Join>
-double folded(int64_t n, Part&& part, Join&& join) {
+double summed(int64_t n, Part&& part, Join&& join) {
   int64_t chunks = (n + kChunk - 1) / kChunk;
   std::vector<double> parts(static_cast<size_t>(chunks));
   parallel_for(0, chunks, 2, [&](int64_t from, int64_t to) {
@@ -45,7 +45,7 @@ double norm_of(const A* x, int64_t n, double order) {
         return table.f64.dot(x + at, x + at, count);
       }
     };
-    return std::sqrt(folded(n, square, plus));
+    return std::sqrt(summed(n, square, plus));
   }
   bool infinite = std::isinf(order);
   auto part = [&](int64_t at, int64_t count) {
@@ -59,8 +59,8 @@ double norm_of(const A* x, int64_t n, double order) {
     }
     return sum;
   };
-  if (infinite) return folded(n, part, larger);
-  double total = folded(n, part, plus);
+  if (infinite) return summed(n, part, larger);
+  double total = summed(n, part, plus);
   return order == 1 || order == 0 ? total : std::pow(total, 1 / order);
 }
 

@@ -13,7 +13,7 @@ namespace taeda::native {
 
 namespace {
 
-constexpr int64_t kGrain = 32768;
+constexpr int64_t kPadGrain = 32768;
 
 // What of one dim comes from the input: `count` places from `source` on, which
 // stand in the result from `target` on.
@@ -97,7 +97,7 @@ void frame(const Tensor& self,
   Kept rows = rank > 1 ? kept[rank - 2] : Kept{0, 0, 1};
   auto* from = static_cast<const T*>(self.const_raw_data());
   auto* to = static_cast<T*>(out.mutable_raw_data());
-  int64_t grain = kGrain / width + 1;
+  int64_t grain = kPadGrain / width + 1;
   parallel_for(0, out.numel() / width, grain, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       int64_t plane = begin / height, row = begin % height;

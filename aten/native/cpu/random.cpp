@@ -117,7 +117,7 @@ int64_t largest() {
 }
 
 template <class T>
-double bound_of(bool upper) {
+double limit_of(bool upper) {
   if constexpr (std::is_same_v<T, bool>) {
     return upper ? 1 : 0;
   } else if constexpr (std::is_arithmetic_v<T>) {
@@ -132,7 +132,7 @@ double bound_of(bool upper) {
 template <class T>
 void check_bound(int64_t value, const char* name, ScalarType t) {
   double v = static_cast<double>(value);
-  TAEDA_CHECK(v >= bound_of<T>(false) && v <= bound_of<T>(true),
+  TAEDA_CHECK(v >= limit_of<T>(false) && v <= limit_of<T>(true),
               name,
               " is out of bounds for ",
               t);

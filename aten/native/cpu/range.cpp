@@ -237,8 +237,8 @@ void space(const Scalar& start,
   });
 }
 
-Scalar bound_of(const Tensor& t) { return ops::item(t); }
-const Scalar& bound_of(const Scalar& s) { return s; }
+Scalar end_of(const Tensor& t) { return ops::item(t); }
+const Scalar& end_of(const Scalar& s) { return s; }
 
 complex<double> power(double base, complex<double> v) {
   double size = std::pow(base, v.real());
@@ -253,27 +253,27 @@ auto power_of(double base) {
 
 }  // namespace
 
-#define TAEDA_SPACES(A, B)                                             \
-  void linspace_cpu(const A& start,                                    \
-                    const B& end,                                      \
-                    int64_t steps,                                     \
-                    Dtype,                                             \
-                    MaybeLayout,                                       \
-                    MaybeDevice,                                       \
-                    MaybeBool,                                         \
-                    const Tensor& out) {                               \
-    space(bound_of(start), bound_of(end), steps, out, Same());         \
-  }                                                                    \
-  void logspace_cpu(const A& start,                                    \
-                    const B& end,                                      \
-                    int64_t steps,                                     \
-                    double base,                                       \
-                    Dtype,                                             \
-                    MaybeLayout,                                       \
-                    MaybeDevice,                                       \
-                    MaybeBool,                                         \
-                    const Tensor& out) {                               \
-    space(bound_of(start), bound_of(end), steps, out, power_of(base)); \
+#define TAEDA_SPACES(A, B)                                         \
+  void linspace_cpu(const A& start,                                \
+                    const B& end,                                  \
+                    int64_t steps,                                 \
+                    Dtype,                                         \
+                    MaybeLayout,                                   \
+                    MaybeDevice,                                   \
+                    MaybeBool,                                     \
+                    const Tensor& out) {                           \
+    space(end_of(start), end_of(end), steps, out, Same());         \
+  }                                                                \
+  void logspace_cpu(const A& start,                                \
+                    const B& end,                                  \
+                    int64_t steps,                                 \
+                    double base,                                   \
+                    Dtype,                                         \
+                    MaybeLayout,                                   \
+                    MaybeDevice,                                   \
+                    MaybeBool,                                     \
+                    const Tensor& out) {                           \
+    space(end_of(start), end_of(end), steps, out, power_of(base)); \
   }
 TAEDA_SPACES(Scalar, Scalar)
 TAEDA_SPACES(Tensor, Scalar)

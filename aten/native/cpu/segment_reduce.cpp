@@ -50,7 +50,7 @@ Segments segments_of(const OptionalTensor& lengths,
 
 namespace {
 
-constexpr int64_t kGrain = 4096;
+constexpr int64_t kSegmentGrain = 4096;
 
 template <class F>
 void visit_segment_type(ScalarType t, F&& f) {
@@ -85,7 +85,8 @@ T combined(Reduce how, T a, T b) {
 template <class F>
 void each_segment(const Segments& s, const AlongDim& f, F&& visit) {
   int64_t all = static_cast<int64_t>(s.begin.size());
-  int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, f.inner));
+  int64_t grain =
+      std::max<int64_t>(1, kSegmentGrain / std::max<int64_t>(1, f.inner));
   parallel_for(0, all, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       size_t k = static_cast<size_t>(i);

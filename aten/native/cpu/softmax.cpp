@@ -18,7 +18,7 @@ namespace taeda::native {
 
 namespace {
 
-constexpr int64_t kGrain = 32768;
+constexpr int64_t kSoftmaxGrain = 32768;
 
 template <class T>
 const SoftmaxKernels<T>& kernels() {
@@ -34,7 +34,8 @@ const SoftmaxKernels<T>& kernels() {
 template <class Row, class Columns>
 void each_row(const AlongDim& f, Row&& row, Columns&& columns) {
   if (f.inner == 1) {
-    int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(f.n, 1));
+    int64_t grain =
+        std::max<int64_t>(1, kSoftmaxGrain / std::max<int64_t>(f.n, 1));
     parallel_for(0, f.outer, grain, [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) row(o * f.n);
     });
@@ -42,7 +43,7 @@ void each_row(const AlongDim& f, Row&& row, Columns&& columns) {
   }
   int64_t width = std::min(f.inner, kSoftmaxColumns);
   int64_t blocks = (f.inner + width - 1) / width;
-  int64_t grain = std::max<int64_t>(1, kGrain / (f.n * width));
+  int64_t grain = std::max<int64_t>(1, kSoftmaxGrain / (f.n * width));
   parallel_for(0, f.outer * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       int64_t first = (b % blocks) * width;
@@ -91,7 +92,7 @@ struct RowsOf16Bits {
     const ConvertFn narrow = convert_function(kFloat, type);
     const int64_t n = out.size(-1), rows = out.numel() / n, size = 2;
     const auto count = static_cast<int64_t>(inputs.size());
-    int64_t grain = std::max<int64_t>(1, kGrain / n);
+    int64_t grain = std::max<int64_t>(1, kSoftmaxGrain / n);
     parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
       std::vector<float> room(static_cast<size_t>((count + 1) * n));
       float* to = room.data() + count * n;

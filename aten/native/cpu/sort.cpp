@@ -20,7 +20,7 @@ namespace taeda::native {
 
 namespace {
 
-constexpr int64_t kGrain = 4096;
+constexpr int64_t kSortGrain = 4096;
 
 template <class T>
 struct Item {
@@ -54,9 +54,10 @@ void visit_sortable(ScalarType type, F&& f) {
 
 // f(items, row) for every row of the frame, items filled.
 template <class T, class F>
-void each_row(const AlongDim& frame, F&& f) {
+void sort_rows(const AlongDim& frame, F&& f) {
   const T* in = frame.in<T>();
-  int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(frame.n, 1));
+  int64_t grain =
+      std::max<int64_t>(1, kSortGrain / std::max<int64_t>(frame.n, 1));
   parallel_for(0, frame.rows(), grain, [&](int64_t begin, int64_t end) {
     std::vector<Item<T>> items(static_cast<size_t>(frame.n));
     for (int64_t r = begin; r < end; ++r) {
@@ -149,7 +150,7 @@ Picked sorted(const Tensor& self, int64_t dim, bool descending, bool stable) {
       sort_long_rows<T>(out, frame, descending);
       return;
     }
-    each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
+    sort_rows<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
       if (descending) {
         sort_items<T, Descending<T>>(items, stable);
       } else {
@@ -239,13 +240,13 @@ void top_rows(const Picked& out,
               int64_t k,
               bool in_order) {
   if (k * 64 > frame.n) {
-    each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
+    sort_rows<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
       pick_top<T, Before>(items, k, in_order);
       put(out, frame, k, row, items.data());
     });
     return;
   }
-  int64_t grain = std::max<int64_t>(1, kGrain / frame.n);
+  int64_t grain = std::max<int64_t>(1, kSortGrain / frame.n);
   parallel_for(0, frame.rows(), grain, [&](int64_t begin, int64_t end) {
     std::vector<Item<T>> items;
     std::vector<T> gathered(static_cast<size_t>(frame.inner > 1 ? frame.n : 0));
@@ -308,7 +309,7 @@ void choose(const Tensor& self,
   AlongDim frame = along_dim(self, at, type);
   visit_sortable(type, [&](auto tag) {
     using T = decltype(tag);
-    each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
+    sort_rows<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
       Item<T> found = pick(items);
       put(out, frame, 1, row, &found);
     });

@@ -66,9 +66,9 @@ Tensor halvings(const Tensor& a) {
 // Squaring doubles the error of what is squared, and derivatives are blocks of
 // larger exponentials: where double precision costs little, matrices are
 // rounded once.
-constexpr int64_t kSmall = 64;
+constexpr int64_t kSmallMatrix = 64;
 ScalarType computed_in(const Tensor& a) {
-  bool small = a.size(-1) <= kSmall;
+  bool small = a.size(-1) <= kSmallMatrix;
   switch (a.dtype()) {
     case kHalf:
     case kBFloat16:

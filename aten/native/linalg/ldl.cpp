@@ -56,10 +56,10 @@ void factor(const Tensor& ld,
 }
 
 template <class T>
-void solve(const Tensor& ld,
-           const Tensor& pivots,
-           const Tensor& x,
-           bool hermitian) {
+void solve_ldl(const Tensor& ld,
+               const Tensor& pivots,
+               const Tensor& x,
+               bool hermitian) {
   Int n = rows_of(ld), count = columns_of(x), lda = leading(n);
   each_matrix(batch_count(x), n, count, [&](int64_t i) {
     auto routine = lapack<T>().sytrs;
@@ -174,7 +174,7 @@ void linalg_ldl_solve_cpu(const Tensor& ld,
   Tensor factors = column_major(op, ops::expand(ld, matrices));
   Tensor places = contiguous_as(ops::expand(pivots, vectors), kInt);
   visit_lapack(x.dtype(), [&](auto t) {
-    solve<decltype(t)>(factors, places, x, hermitian);
+    solve_ldl<decltype(t)>(factors, places, x, hermitian);
   });
 }
 

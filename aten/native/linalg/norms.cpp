@@ -20,7 +20,7 @@ namespace taeda::native {
 
 namespace {
 
-constexpr std::string_view kName = "linalg.matrix_norm";
+constexpr std::string_view kNorm = "linalg.matrix_norm";
 using Dims = std::optional<IntArrayRef>;
 
 struct Pair {
@@ -29,16 +29,16 @@ struct Pair {
 
 Pair matrix_dims(const Tensor& a, IntArrayRef dim) {
   TAEDA_CHECK(a.dim() >= 2,
-              kName,
+              kNorm,
               ": The input tensor A must have at least 2 dimensions.");
   TAEDA_CHECK(a.is_floating_point() || a.is_complex(),
-              kName,
+              kNorm,
               ": Expected a floating point or complex tensor as input. Got ",
               a.dtype());
-  TAEDA_CHECK(dim.size() == 2, kName, ": dim must be a 2-tuple. Got ", dim);
+  TAEDA_CHECK(dim.size() == 2, kNorm, ": dim must be a 2-tuple. Got ", dim);
   Pair p{wrap_dim(dim[0], a.dim()), wrap_dim(dim[1], a.dim())};
   TAEDA_CHECK(
-      p.rows != p.columns, kName, ": dims must be different. Got ", dim);
+      p.rows != p.columns, kNorm, ": dims must be different. Got ", dim);
   return p;
 }
 
@@ -85,13 +85,13 @@ Tensor linalg_matrix_norm(const Tensor& self,
                           std::optional<ScalarType> dtype) {
   Pair p = matrix_dims(self, dim);
   TAEDA_CHECK(!ord.is_complex(),
-              kName,
+              kNorm,
               ": Expected a non-complex scalar as the order of norm, got ",
               ord);
   double order = ord.to<double>();
   double size = std::abs(order);
   TAEDA_CHECK(size == 1 || size == 2 || std::isinf(order),
-              kName,
+              kNorm,
               ": Order ",
               order,
               " not supported.");
@@ -121,7 +121,7 @@ Tensor linalg_matrix_norm(const Tensor& self,
                           std::optional<ScalarType> dtype) {
   Pair p = matrix_dims(self, dim);
   TAEDA_CHECK(
-      ord == "fro" || ord == "nuc", kName, ": Order ", ord, " not supported.");
+      ord == "fro" || ord == "nuc", kNorm, ": Order ", ord, " not supported.");
   if (ord == "fro") {
     int64_t dims[] = {p.rows, p.columns};
     return ops::linalg_vector_norm(

@@ -50,13 +50,6 @@ Tensor count_up(int64_t n, const Tensor& beside) {
 Tensor where_true(const Tensor& condition) {
   return ops::reshape(ops::nonzero(condition), {-1});
 }
-Tensor chosen(const Tensor& t, const Tensor& entries, IntArrayRef sizes) {
-  const SparseParts& p = parts_of(t);
-  return make_coo(ops::index_select(p.indices, 1, entries),
-                  ops::index_select(p.values, 0, entries),
-                  sizes,
-                  p.coalesced);
-}
 std::vector<Tensor> rows_of(const Tensor& indices) {
   std::vector<Tensor> rows;
   for (int64_t d = 0; d < indices.size(0); ++d) {

@@ -67,7 +67,7 @@ struct Step {
   int place;  // written by fetches, read by checks
   int parent = -1;
   int64_t index = 0;
-  Ref object;
+  Ref object = {};
   std::unique_ptr<TensorFacts> facts = nullptr;
 };
 

@@ -13,7 +13,7 @@ std::string text_of(PyObject* o) {
 }
 
 template <class Numbers>
-std::string list_of(const Numbers& numbers) {
+std::string numbers_of(const Numbers& numbers) {
   std::string out = "[";
   for (auto n : numbers) {
     out += (out.size() > 1 ? ", " : "") + std::to_string(n);
@@ -26,8 +26,8 @@ std::string type_name(PyObject* type) {
 }
 
 std::string text_of(const TensorFacts& t) {
-  return std::string(dtype_name(t.dtype)) + list_of(t.sizes) + ", strides " +
-         list_of(t.strides) + ", requires_grad " +
+  return std::string(dtype_name(t.dtype)) + numbers_of(t.sizes) + ", strides " +
+         numbers_of(t.strides) + ", requires_grad " +
          (t.requires_grad ? "True" : "False");
 }
 

@@ -347,7 +347,11 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "taeda._capture",
                           "Graph capture from bytecode.",
                           -1,
-                          functions};
+                          functions,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
 
 PyTypeObject* make_type() {
   PyType_Slot slots[] = {

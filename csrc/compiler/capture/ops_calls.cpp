@@ -15,7 +15,7 @@ bool in_set(PyObject* set, PyObject* item) {
   return found == 1;
 }
 
-std::string text_of(PyObject* o) {
+std::string repr_of(PyObject* o) {
   Ref text(PyObject_Repr(o));
   if (!text) PyErr_Clear();
   return text ? PyUnicode_AsUTF8(text.get()) : "?";
@@ -67,7 +67,7 @@ Ref local_variables(Machine& m) {
 }
 
 // The library tells objects apart by id() and keeps no number; a program may.
-Ref identity(Machine& m, PyObject* o) {
+Ref identity_of(Machine& m, PyObject* o) {
   const char* file = PyUnicode_AsUTF8(m.f.info->object()->co_filename);
   if (file != nullptr && strstr(file, "/taeda/") != nullptr) {
     return checked(PyLong_FromVoidPtr(o));
@@ -177,12 +177,12 @@ Ref symbolic_call(PyObject* callable, PyObject* const* args, size_t count) {
 void check_native(Capture* c, PyObject* callable) {
   const Library& lib = library();
   if (in_set(lib.unsafe, callable)) {
-    break_graph("call of " + text_of(callable));
+    break_graph("call of " + repr_of(callable));
   }
   if (!PyCFunction_Check(callable)) return;
   auto* f = reinterpret_cast<PyCFunctionObject*>(callable);
   if (f->m_module != nullptr && in_set(lib.unsafe_modules, f->m_module)) {
-    break_graph("call of " + text_of(callable));
+    break_graph("call of " + repr_of(callable));
   }
 }
 
@@ -211,7 +211,7 @@ Ref call(Machine& m,
   if (PyObject* other = substitute_of(callable)) {
     return call(m, other, args, count, names);
   }
-  if (count == 1 && is_builtin(callable, "id")) return identity(m, args[0]);
+  if (count == 1 && is_builtin(callable, "id")) return identity_of(m, args[0]);
   bool optimized = (m.f.info->object()->co_flags & CO_OPTIMIZED) != 0;
   if (optimized && count == 0 && is_builtin(callable, "locals")) {
     return local_variables(m);

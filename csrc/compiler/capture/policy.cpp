@@ -69,20 +69,20 @@ Ref dict_of(PyObject* const* args, size_t count, PyObject* names) {
   return out;
 }
 
-std::string text_of(PyObject* o) {
+std::string shown(PyObject* o) {
   Ref text = checked(PyObject_Str(o));
   const char* s = PyUnicode_AsUTF8(text.get());
   return s == nullptr ? "?" : s;
 }
 
 [[noreturn]] void break_at_disabled(PyFunctionObject* f) {
-  std::string reason = "call of " + text_of(f->func_qualname) +
+  std::string reason = "call of " + shown(f->func_qualname) +
                        ", which compiler.disable keeps out of graphs";
   PyObject* said =
       f->func_dict == nullptr
           ? nullptr
           : PyDict_GetItemString(f->func_dict, "_torchdynamo_disable_msg");
-  if (said != nullptr && said != Py_None) reason += ": " + text_of(said);
+  if (said != nullptr && said != Py_None) reason += ": " + shown(said);
   break_graph(reason);
 }
 

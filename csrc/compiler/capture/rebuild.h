@@ -30,7 +30,8 @@ struct Recipe {
   int index = -1;
   Ref object;
   std::vector<int> parts;
-  std::vector<int> attributes;  // of instances and containers: names, values
+  // Of instances and containers: names, values.
+  std::vector<int> attributes = {};
 };
 
 struct Effect {

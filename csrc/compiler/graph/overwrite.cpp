@@ -8,7 +8,7 @@ namespace taeda::compiler {
 
 namespace {
 
-size_t at(ValueId id) { return static_cast<size_t>(id); }
+size_t slot(ValueId id) { return static_cast<size_t>(id); }
 
 ValueId root_of(const Graph& graph, ValueId id) {
   ValueId base = graph[id].base;
@@ -60,11 +60,11 @@ std::vector<bool> dependents(const Graph& graph, std::vector<bool> found) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     for (const Use& u : node.uses) {
-      if (made[at(u.value)]) found[n] = true;
+      if (made[slot(u.value)]) found[n] = true;
     }
     if (!found[n]) continue;
     for (ValueId id : node.results) {
-      if (id != kNoValue) made[at(id)] = true;
+      if (id != kNoValue) made[slot(id)] = true;
     }
   }
   return found;
@@ -116,7 +116,7 @@ std::vector<ValueId> overwrite_inputs(Graph& graph,
   graph.nodes = std::move(ordered);
   renumber(graph);
   for (const Overwrite& w : chosen) {
-    if (!is_read_later(graph, w)) into[at(w.output)] = w.input;
+    if (!is_read_later(graph, w)) into[slot(w.output)] = w.input;
   }
   return into;
 }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kUnlimited = MaxFlow::kUnlimited;
 
-bool is_view(const Value& v) { return v.base != kNoValue; }
+bool has_base(const Value& v) { return v.base != kNoValue; }
 
 int64_t bytes_of(const Value& v) {
   int64_t n = static_cast<int64_t>(element_size(v.dtype));
@@ -106,7 +106,7 @@ void Partition::find_backward() {
 void Partition::find_exposed() {
   exposed_.assign(joint_.values.size(), false);
   auto root_of = [&](ValueId id) {
-    return static_cast<size_t>(is_view(joint_[id]) ? joint_[id].base : id);
+    return static_cast<size_t>(has_base(joint_[id]) ? joint_[id].base : id);
   };
   for (size_t i = 0; i < inputs_; ++i) {
     exposed_[root_of(joint_.inputs[i])] = true;
@@ -138,7 +138,7 @@ void Partition::add_value(MaxFlow& flow, size_t id) const {
   if (v.constant.defined() || v.node < 0) return;
   // What only sometimes is a view (contiguous) is saved as it is.
   bool view =
-      is_view(v) &&
+      has_base(v) &&
       joint_.nodes[static_cast<size_t>(v.node)].op->info->record->family ==
           Family::View;
   int64_t capacity = view || exposed_[id] ? kUnlimited : bytes_of(v);

@@ -10,7 +10,7 @@ namespace {
 
 // A thread that waits looks this often before it sleeps between looks.
 constexpr int kTurns = 2000;
-constexpr auto kPause = std::chrono::microseconds(50);
+constexpr auto kCirclePause = std::chrono::microseconds(50);
 // Between two looks for a rank that has failed.
 constexpr auto kLook = std::chrono::milliseconds(2);
 
@@ -199,7 +199,7 @@ bool Circle::look_until(TimePoint end, const std::string& what, F&& done) {
       raise_if_broken(what);
       next_look = now + kLook;
     }
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kCirclePause);
   }
 }
 

@@ -14,10 +14,6 @@ namespace taeda::autograd {
 namespace {
 using Values = std::vector<float>;
 
-Tensor item(const Tensor& t, int64_t i) {
-  return ops::as_strided(t, {}, {}, t.storage_offset() + i);
-}
-
 TEST(Inplace, ChangesTheHistory) {
   Tensor x = tensor({1, 2}, true);
   Tensor y = ops::clone(x);

@@ -36,9 +36,12 @@ TEST(OpInfo, WrittenArgumentsComeFirstAmongResults) {
       ++written;
     }
     bool functional = op->info->form == Form::Functional;
-    if (!functional) EXPECT_GT(written, 0) << op->schema;
-    if (op->written_count > 0)
+    if (!functional) {
+      EXPECT_GT(written, 0) << op->schema;
+    }
+    if (op->written_count > 0) {
       EXPECT_EQ(op->written_first, first) << op->schema;
+    }
     count += written > 0;
   }
   EXPECT_GT(count, 500);

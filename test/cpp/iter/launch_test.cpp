@@ -37,7 +37,9 @@ constexpr Launchers kLaunchers{[](const PointwiseOp&,
                                   ArrayRef<Scalar>) {
                                  note(out);
                                  launched.mask = plan.mask;
-                               }};
+                               },
+                               nullptr,
+                               nullptr};
 
 // Memory of the CPU under another device's name.
 class Launch : public testing::Test {
@@ -59,8 +61,8 @@ class Launch : public testing::Test {
 // Operators without a loop for the CPU: a plan that looked at one would crash.
 constexpr DtypeRule kRule{.computes = 1 << static_cast<int>(Compute::F32) |
                                       1 << static_cast<int>(Compute::F64)};
-constexpr PointwiseOp kOp{"test_op", 2, 0, kRule, {}};
-constexpr ReduceOp kReduction{"test_sum", kRule, true, {}};
+constexpr PointwiseOp kOp{"test_op", 2, 0, kRule, {}, nullptr};
+constexpr ReduceOp kReduction{"test_sum", kRule, true, {}, nullptr};
 
 TEST_F(Launch, PointwiseHandsItsPlanToTheDevice) {
   TensorBase a = tensor({3, 1}), b = tensor({4}, kDouble);

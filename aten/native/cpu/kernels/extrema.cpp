@@ -31,7 +31,9 @@ struct Smaller {
 // Equality tests of a whole vector at a time: one by one, the branch behind
 // each would take longer than the extremum itself.
 template <int width, class T, class Matches>
-[[gnu::always_inline]] int64_t first(const T* x, int64_t n, Matches matches) {
+[[gnu::always_inline]] inline int64_t first(const T* x,
+                                            int64_t n,
+                                            Matches matches) {
   int64_t i = 0;
   for (; i + width <= n; i += width) {
     unsigned any = 0;
