@@ -2,6 +2,7 @@
 // mapped by.
 #include <taeda/gen/native/convolution_backward.h>
 #include <taeda/gen/ops/conj.h>
+#include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/convolution.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/reshape.h>
@@ -69,7 +70,9 @@ Tensor batch_as_channels(const Tensor& t, int64_t groups) {
 }
 
 // The gradient of conv(x, w) with respect to w, a tensor of `sizes`: a
-// convolution of x with the gradient, stride and dilation exchanged.
+// convolution of x with the gradient, stride and dilation exchanged. Its memory
+// is in order, as that of the gradient that the kernels compute: programs
+// flatten gradients with `view`.
 Tensor weight_gradient(const Tensor& grad,
                        const Tensor& input,
                        IntArrayRef sizes,
@@ -86,7 +89,8 @@ Tensor weight_gradient(const Tensor& grad,
                                  false,
                                  none,
                                  g.groups);
-  return ops::transpose(first_places(full, sizes), 0, 1);
+  return ops::contiguous(ops::transpose(first_places(full, sizes), 0, 1),
+                         MemoryFormat::Contiguous);
 }
 
 // The gradient of a transposed convolution with respect to x. An output padding

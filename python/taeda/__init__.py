@@ -127,6 +127,7 @@ _LAZY_NAMES = {
         "per_channel_affine per_channel_affine_float_qparams per_channel_symmetric"
         " per_tensor_affine per_tensor_symmetric qscheme"
     ),
+    "jit._device_type": "DeviceObjType",
     "jit._tensor_type": "TensorType",
     "_functorch.vmap": "vmap",
     "_C": (

@@ -39,6 +39,11 @@ def _host_emptyCache() -> None:
         _devices._driver().empty_host_cache()
 
 
+def _mps_is_available() -> bool:
+    """Whether there is a device of Apple's Metal: none, as `_has_mps` says."""
+    return False
+
+
 def _are_functorch_transforms_active() -> bool:
     """Whether a function transform is in force in this thread."""
     from taeda import _C

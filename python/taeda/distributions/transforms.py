@@ -25,6 +25,11 @@ def _inside(y):
     return y.clamp(limits.tiny, 1.0 - limits.eps)
 
 
+def _clipped_sigmoid(x):
+    """A sigmoid off 0 and 1; libraries build transforms of their own with it."""
+    return _inside(x.sigmoid())
+
+
 def _with_diagonal(matrix, change):
     diagonal = matrix.diagonal(dim1=-2, dim2=-1)
     return matrix.tril(-1) + change(diagonal).diag_embed()
@@ -69,7 +74,7 @@ ExpTransform(_Rising): y = exp(x).
 
 SigmoidTransform(_Rising): y = 1 / (1 + exp(-x)), kept off 0 and 1 by a rounding.
     codomain is unit_interval
-    _call(x) = _inside(x.sigmoid())
+    _call(x) = _clipped_sigmoid(x)
     _inverse(y) = taeda.logit(_inside(y))
     log_abs_det_jacobian(x, y) = _log_slope(x)
 
@@ -175,7 +180,7 @@ The number that breaks off one of k equal parts is 0: x is shifted by log(k - 1)
     forward_shape(shape) = _longer(shape, 1)
     inverse_shape(shape) = _longer(shape, -1)
     _call(x) = pad(part, [0, 1], value=1) * pad((1 - part).cumprod(-1), [1, 0], value=1)
-        part = _inside((x - _falling(x).log()).sigmoid())
+        part = _clipped_sigmoid(x - _falling(x).log())
     _inverse(y) = (pieces / left).log() + _falling(pieces).log()
         pieces = y[..., :-1]
         left = (1 - pieces.cumsum(-1)).clamp(min=taeda.finfo(y.dtype).tiny)

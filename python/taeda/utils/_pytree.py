@@ -589,30 +589,6 @@ Context = object
 PyTree = object
 
 
-def _dict_flatten(d: dict) -> tuple[list, list]:
-    return list(d.values()), list(d)
-
-
-def _dict_flatten_with_keys(d: dict) -> tuple[list, list]:
-    return [(MappingKey(key), value) for key, value in d.items()], list(d)
-
-
-def _dict_unflatten(values, context: list) -> dict:
-    return dict(zip(context, values, strict=True))
-
-
-def _list_flatten(d: list) -> tuple[list, None]:
-    return list(d), None
-
-
-def _list_flatten_with_keys(d: list) -> tuple[list, None]:
-    return [(SequenceKey(i), value) for i, value in enumerate(d)], None
-
-
-def _list_unflatten(values, context=None) -> list:
-    return list(values)
-
-
 def _get_node_type(tree):
     kind = _kind_of(tree)
     return namedtuple if kind is _NAMED else type(tree)
@@ -632,4 +608,9 @@ def __getattr__(name: str):
         from . import _pytree_types
 
         return getattr(_pytree_types, name)
+    if name.endswith(("flatten", "flatten_with_keys")):
+        from ._pytree_parts import NAMED_PARTS
+
+        if name in NAMED_PARTS:
+            return NAMED_PARTS[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Convolutions of 16-bit tensors."""
+"""Convolutions of 16-bit tensors, and how gradients lie in memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import taeda
 
 OPINFO = Path(__file__).resolve().parents[2] / "opinfo"
 PROGRAM = """
@@ -48,3 +49,15 @@ def test_rounded_once_at_each_level(dtype, level):
         },
         check=True,
     )
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_gradient_to_differentiate_lies_in_order(transposed, groups):
+    kind = taeda.nn.ConvTranspose2d if transposed else taeda.nn.Conv2d
+    layer = kind(4, 6, (3, 2), stride=2, groups=groups)
+    out = layer(taeda.randn(2, 4, 7, 7))
+    weights = taeda.ones_like(out).requires_grad_()
+    (found,) = taeda.autograd.grad(out, layer.weight, weights, create_graph=True)
+    assert found.shape == layer.weight.shape and found.is_contiguous()
+    assert found.view(-1).requires_grad

@@ -36,7 +36,7 @@ ABSENT = {
 AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig
 BenchmarkExecutionStats Block BoolType BufferDict CallStack Capsule ClassType Code
 CompilationUnit CompleteArgumentSpec ComplexType ConcreteModuleType
-ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext DeviceObjType
+ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext
 DictType DispatchKeySet EnumType ErrorReport ExcludeDispatchKeyGuard ExecutionPlan
 FileCheck FloatType FunctionSchema FutureType Gradient Graph GraphExecutorState
 IODescriptor InferredType IntType InterfaceType ListType LiteScriptModule LockingLogger

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import importlib
 import os
 import subprocess
@@ -18,6 +19,7 @@ NATIVES = {
     "_get_math_sdp_enabled": lambda c: c._get_math_sdp_enabled(),
     "_get_mem_efficient_sdp_enabled": lambda c: c._get_mem_efficient_sdp_enabled(),
     "_has_mps": lambda c: c._has_mps,
+    "_mps_is_available": lambda c: c._mps_is_available(),
     "_has_cuda": lambda c: c._has_cuda,
     "has_lapack": lambda c: c.has_lapack,
     "_GLIBCXX_USE_CXX11_ABI": lambda c: c._GLIBCXX_USE_CXX11_ABI,
@@ -307,8 +309,62 @@ def test_old_names_of_functions() -> None:
         assert library.utils._pytree._list_unflatten(leaves, context) == [1, 2]
         pairs, _ = library.utils._pytree._list_flatten_with_keys([5])
         assert [(key.idx, value) for key, value in pairs] == [(0, 5)]
+        ends = library.distributions.transforms._clipped_sigmoid(
+            library.tensor([200.0, -200.0])
+        )
+        limits = library.finfo(library.float32)
+        assert ends.tolist() == [1 - limits.eps, limits.tiny]
         inverse = library.distributions.transforms._InverseTransform
         assert isinstance(library.distributions.AbsTransform().inv, inverse)
+
+
+def test_parts_of_each_kind_of_container() -> None:
+    pair = collections.namedtuple("pair", "a b")
+    trees = {
+        "tuple": (1, 2),
+        "list": [1, 2],
+        "dict": {"a": 1},
+        "namedtuple": pair(1, 2),
+        "ordereddict": collections.OrderedDict(a=1),
+        "defaultdict": collections.defaultdict(int, a=1),
+        "deque": collections.deque([1, 2], maxlen=3),
+    }
+    for name, tree in trees.items():
+        found = []
+        for library in (taeda, torch):
+            module = library.utils._pytree
+            values, context = getattr(module, f"_{name}_flatten")(tree)
+            pairs, again = getattr(module, f"_{name}_flatten_with_keys")(tree)
+            back = getattr(module, f"_{name}_unflatten")(values, context)
+            assert back == tree and type(back) is type(tree) and again == context
+            found.append((values, context, [(str(k), v) for k, v in pairs]))
+        assert found[0] == found[1]
+
+
+def test_contexts_of_distributed_autograd_have_their_class() -> None:
+    for library in (taeda, torch):
+        module = importlib.import_module(f"{library.__name__}.distributed.autograd")
+        for name in ("_context_id", "_known_worker_ids", "_send_functions"):
+            assert callable(getattr(module.DistAutogradContext, name))
+
+
+def test_experiments_of_tensors_have_their_former_name() -> None:
+    for library in (taeda, torch):
+        former, now = (
+            importlib.import_module(f"{library.__name__}.distributed.{name}")
+            for name in ("_tensor.experimental", "tensor.experimental")
+        )
+        assert former.implicit_replication is now.implicit_replication
+        assert former.local_map is now.local_map
+
+
+def test_the_type_of_devices_may_be_annotated() -> None:
+    for library in (taeda, torch):
+        kind = library.DeviceObjType.get()
+        assert kind is library.DeviceObjType.get() and repr(kind) == kind.str()
+        assert (kind.annotation_str, kind.kind()) == ("Device", "DeviceObjType")
+        with pytest.raises(TypeError, match="No constructor"):
+            library.DeviceObjType()
 
 
 def test_the_mode_of_fake_tensors_is_found() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _contexts
+from ._contexts import Context as DistAutogradContext  # noqa: F401
 
 __all__ = ["backward", "context", "get_gradients"]
 
