@@ -7,6 +7,7 @@ import importlib
 import os
 import subprocess
 import sys
+import typing
 
 import pytest
 import taeda
@@ -314,6 +315,9 @@ def test_old_names_of_functions() -> None:
         )
         limits = library.finfo(library.float32)
         assert ends.tolist() == [1 - limits.eps, limits.tiny]
+        loader = importlib.import_module(f"{library.__name__}.utils.data.dataloader")
+        assert typing.get_args(loader._worker_init_fn_t) == ([int], None)
+        assert typing.get_args(loader._collate_fn_t)[1] is typing.Any
         inverse = library.distributions.transforms._InverseTransform
         assert isinstance(library.distributions.AbsTransform().inv, inverse)
 

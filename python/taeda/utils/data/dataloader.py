@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 from taeda.utils.data._utils.collate import default_collate, default_convert
 from taeda.utils.data._utils.worker import get_worker_info
@@ -15,6 +17,10 @@ from taeda.utils.data.sampler import (
 )
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+# What loaders of other libraries annotate their arguments with.
+_collate_fn_t = Callable[[list], Any]
+_worker_init_fn_t = Callable[[int], None]
 
 _FIXED = (
     "batch_size batch_sampler sampler drop_last dataset persistent_workers"
