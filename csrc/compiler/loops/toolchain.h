@@ -36,7 +36,8 @@ inline constexpr int64_t kCacheBytes = int64_t{256} << 20;
 // Whether kernels are kept there and taken from there, and text that is part of
 // their names: who changes it finds none of those that are there.
 void configure_cache(bool used, std::string tag);
-// The folder, made if it must be; nothing where that cannot be or it is not used.
+// The folder, made if it must be; nothing where that cannot be, or where it is
+// not used.
 std::optional<std::string> cache_folder();
 std::string cache_path(const std::string& folder, const std::string& text);
 // Whether a file is there, whole and this user's.

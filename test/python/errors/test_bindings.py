@@ -50,7 +50,7 @@ ones(2).type('x')  # invalid type: 'x'
 ones(2).cuda('cpu')  # Invalid device, must be cuda device
 m.Tensor._make_subclass(int, ones(2))  # cls must be a subclass of Tensor
 ones(2).as_subclass(int)  # cls must be a subclass of Tensor
-complexes(2).conj().__dlpack__()  # __dlpack__: Can't export tensors with the conjugate bit
+complexes(2).conj().__dlpack__()  # Can't export tensors with the conjugate bit
 m.empty(2, device='meta').__dlpack__()  # DLPack: only CPU tensors can be exported, got
 complexes(2).conj().numpy()  # Can't call numpy() on Tensor that has conjugate bit set.
 complexes(2).conj().imag.numpy()  # Can't call numpy() on Tensor that has negative bit
