@@ -110,14 +110,14 @@ def _no_device(*args, **kwargs):
     )
 
 
-def _without(what: str, parameters: str = "*args,**kwargs"):
+def _without(what: str, parameters: str = "*args,**kwargs", name: str = ""):
     """A function whose PyTorch twin says which of its parts needs the device."""
     from taeda._compat.unmade import refusing_function
 
     def fail():
         raise RuntimeError(f"Cannot execute {what}() without {_upper()} backend.")
 
-    path = f"{_path}.{what}"
+    path = f"{_path}.{name or what}"
     return refusing_function(
         path, parameters, fail, "Raises RuntimeError: there is no such device."
     )
@@ -320,7 +320,7 @@ def _kept(line: str, defined: dict) -> dict:
         name, refuses, part = name.partition("!")
         path = f"{_path}.{name}"
         if refuses:
-            kept[name] = _without(part) if part else _no_device
+            kept[name] = _without(part, name=name) if part else _no_device
         elif __name__.count(".") > 1 and name in outer:
             kept[name] = outer[name]  # `taeda.xpu.streams` shows those of `taeda.xpu`
         elif path in CLASSES:

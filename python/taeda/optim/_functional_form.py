@@ -48,8 +48,33 @@ def functional_form(
     space = {"step": step, "__name__": optimizer.__module__}
     exec(f"def {name}({arguments}) -> None:\n    step(locals())", space)
     made = space[name]
-    made.__doc__ = _DOC.format(kind=optimizer.__name__, lists=", ".join(places[2:]))
+    made.__doc__ = _DOC.format(
+        kind=optimizer.__name__,
+        lists=", ".join(places[2:]),
+        call=f"{optimizer.__module__}.{name}",
+        given=", ".join([*map(_shown, places[2:]), *map(_SHOWN.get, options.split())]),
+    )
     return made
+
+
+# Options as the examples give them, and numbers among the states.
+_SHOWN = {
+    text.partition("=")[0]: text
+    for text in (
+        "alpha=0.9 amsgrad=False beta1=0.9 beta2=0.99 centered=False dampening=0.0"
+        " eps=1e-8 etaminus=0.5 etaplus=1.2 lambd=0.01 lr=0.1 lr_decay=0.0"
+        " maximize=False momentum=0.0 momentum_decay=0.004 nesterov=False rho=0.9"
+        " step_size_max=50.0 step_size_min=1e-6 t0=1.0 weight_decay=0.0"
+    ).split()
+}
+_NUMBERS = ("state_steps", "etas", "mus", "mu_products")
+
+
+def _shown(name: str) -> str:
+    """A list of state at the first step, as the examples give it."""
+    if name in ("max_exp_avg_sqs", "momentum_buffer_list", "grad_avgs"):
+        return "[]"
+    return "[taeda.tensor(1.0)]" if name in _NUMBERS else "[taeda.zeros(2)]"
 
 
 _DOC = """One step of `{kind}` on lists of tensors, which are changed in place.
@@ -64,6 +89,10 @@ The others are options of `{kind}`. Call it under `no_grad()`.
 Raises:
     TypeError: an option is missing.
     ValueError: a list has another length than the parameters.
+
+Example:
+    >>> x, gradient = taeda.ones(2), taeda.ones(2)
+    >>> {call}([x], [gradient], {given})
 """
 
 

@@ -25,9 +25,9 @@ def rename_privateuse1_backend(backend_name: str) -> None:
         RuntimeError: it has another name already, or this one cannot be one.
 
     Example:
-        >>> taeda.utils.rename_privateuse1_backend("1st device")
+        >>> taeda.utils.rename_privateuse1_backend(3)
         Traceback (most recent call last):
-        RuntimeError: rename_privateuse1_backend: expected a name of letters, ...
+        TypeError: rename_privateuse1_backend: expected a str, got int
     """
     if not isinstance(backend_name, str):
         raise TypeError(

@@ -52,7 +52,7 @@ def test_every_public_class_is_found_where_it_says(run):
         print(count, lost)
         """
     count, _, lost = run(program, HERE).partition(" ")
-    assert lost == "[]" and int(count) >= 279
+    assert lost == "[]" and int(count) >= 278
 
 
 def test_without_as_torch_and_after_it_names_are_this_librarys(run):

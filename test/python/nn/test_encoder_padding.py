@@ -6,9 +6,8 @@ import warnings
 
 import pytest
 import taeda
+import torch
 from taeda import nn
-
-torch = pytest.importorskip("torch")
 
 END = [[0, 0, 1, 1], [0, 0, 0, 1]]
 MIDDLE = [[0, 1, 0, 1], [0, 0, 0, 1]]

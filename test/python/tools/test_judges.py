@@ -14,6 +14,7 @@ import pytest
 CI = pathlib.Path(__file__).resolve().parents[3] / ".ci"
 TOOLS = ("train", "modules", "optim", "checkpoint", "compile")
 COMPILED = ("train", "modules")
+ON_DEVICE = ("train", "modules")
 BASELINE = """optim SGD 3
   sparse / steps
 modules nn.Linear 1
@@ -233,7 +234,7 @@ def test_every_judge_is_asked_at_every_level(judged) -> None:
     for tool in TOOLS:
         asked = [call for call in calls if call.startswith(f"conform {tool} ")]
         libraries = [call.split("--lib ")[1].split()[0] for call in asked]
-        on_device = ["cuda_taeda"] * (tool == "modules")
+        on_device = ["cuda_taeda"] * (tool in ON_DEVICE)
         compiled = ["compiled_taeda"] * (tool in COMPILED)
         assert libraries == ["taeda", *compiled, *on_device]
     levels = done.stdout.count("TAEDA_CPU_CAPABILITY=")
