@@ -8,19 +8,8 @@ from __future__ import annotations
 
 from taeda._lazy import attributes
 
+from . import memory
 from ._device import module as _module
-from .memory import (
-    empty_cache,
-    empty_host_cache,
-    get_memory_info,
-    max_memory_allocated,
-    max_memory_reserved,
-    memory_allocated,
-    memory_reserved,
-    memory_stats,
-    reset_accumulated_memory_stats,
-    reset_peak_memory_stats,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,24 +23,16 @@ __all__ = [
     "current_stream",
     "device_count",
     "device_index",
-    "empty_cache",
-    "empty_host_cache",
     "get_device_capability",
-    "get_memory_info",
     "is_available",
-    "max_memory_allocated",
-    "max_memory_reserved",
-    "memory_allocated",
-    "memory_reserved",
-    "memory_stats",
-    "reset_accumulated_memory_stats",
-    "reset_peak_memory_stats",
     "set_device_idx",
     "set_device_index",
     "set_stream",
     "synchronize",
+    *memory.__all__,
 ]
 __getattr__ = attributes(__name__, {"Graph": "graphs"}, ("graphs",))
+globals().update({name: getattr(memory, name) for name in memory.__all__})
 
 
 def is_available() -> bool:
