@@ -6,13 +6,14 @@ import io
 import pickle
 import sys
 from _thread import allocate_lock
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
+from types import FunctionType
 
 import taeda
 from taeda._io import names
 from taeda._io.location import location_tag
 from taeda._io.storages import STORAGE_DTYPES, identity, lazy_flags, storage_name
-from taeda._own import is_own_module
+from taeda._own import is_own_module, without_library
 
 _MARK = "taeda-writes:"
 _quick_lock = allocate_lock()
@@ -52,6 +53,7 @@ def pickler_class(pickle_module):
     class Writer(base):
         dispatch = dict(getattr(base, "dispatch", {}))
         dispatch[Name] = lambda self, obj: _save_name(self, obj)
+        dispatch[FunctionType] = lambda self, obj: self.save_global(obj)
         dispatch[taeda.dtype] = lambda self, obj: self.save(
             named("torch", str(obj).rpartition(".")[2])
         )
@@ -71,16 +73,28 @@ def pickler_class(pickle_module):
             return None
 
         def reducer_override(self, obj):
-            return reduce_value(obj)
+            found = reduce_value(obj)
+            return _reduce_program(obj) if found is NotImplemented else found
 
         def save_global(self, obj, name=None):
             module = getattr(obj, "__module__", None) or ""
             if not is_own_module(module):
                 return super().save_global(obj, name)
             path = name or getattr(obj, "__qualname__", obj.__name__)
-            self.save(named(names.torch_name(module), path))
+            self.save(named(_place(module, path), path))
 
     return Writer
+
+
+def _place(module: str, path: str) -> str:
+    """The module in which PyTorch has what a module of ours defines."""
+    from taeda._torch_places import PLACES
+
+    places = PLACES.get(without_library(module), {})
+    public = places.get(path, places.get("", None))
+    if public is None:
+        return names.torch_name(module)
+    return f"torch.{public}".rstrip(".")
 
 
 def _save_name(pickler, obj: Name) -> None:
@@ -107,6 +121,38 @@ def reduce_value(obj):
         return named("torch", "device"), (obj.type, *index)
     if kind is taeda.layout:
         return _layout(obj)
+    return NotImplemented
+
+
+# What PyTorch's modules always have; ours have it from the first use on.
+_HOOKS = (
+    "_backward_hooks",
+    "_backward_pre_hooks",
+    "_forward_hooks",
+    "_forward_hooks_always_called",
+    "_forward_hooks_with_kwargs",
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_load_state_dict_post_hooks",
+    "_load_state_dict_pre_hooks",
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+)
+
+
+def _reduce_program(obj):
+    """How modules and optimizers are written, so that PyTorch can use them."""
+    if isinstance(obj, taeda.nn.Module):
+        reduced = obj.__reduce_ex__(2)
+        state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else None
+        if not isinstance(state, dict) or "_modules" not in state:
+            return reduced
+        missing: dict = {n: OrderedDict() for n in _HOOKS if n not in state}
+        missing["_is_full_backward_hook"] = None
+        missing["_non_persistent_buffers_set"] = set()
+        return (*reduced[:2], {**missing, **state}, *reduced[3:])
+    if type(obj).__name__ == "StateMap" and is_own_module(type(obj).__module__):
+        return defaultdict, (dict,), None, None, iter(obj.items())
     return NotImplemented
 
 

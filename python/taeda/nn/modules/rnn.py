@@ -24,6 +24,8 @@ __all__ = [
     "RNNCellBase",
 ]
 
+# What PyTorch keeps beside the parameters.
+_FLAT = ("_flat_weights", "_flat_weight_refs")
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
@@ -173,6 +175,13 @@ class RNNBase(Module):
             values = taeda.empty(shape, device=device, dtype=dtype)
             setattr(self, name + suffix, Parameter(values))
         return [name + suffix for name in shapes]
+
+    def __getstate__(self):
+        # An attribute in PyTorch, whose files and ours are the same.
+        return {**super().__getstate__(), "_flat_weights": self._flat_weights}
+
+    def __setstate__(self, state) -> None:
+        super().__setstate__({n: x for n, x in state.items() if n not in _FLAT})
 
     @property
     def _flat_weights(self) -> list:
