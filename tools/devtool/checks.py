@@ -30,7 +30,13 @@ SMOKE = "test/python/test_tiny.py"
 CAPTURE = "test/python/compile"
 # A short form of `tools/dev fuzz`: what a stranger's file reaches first, and the code
 # that takes the interpreter's frames into its own hands.
-FUZZERS = ("fuzz_checkpoints", "fuzz_hostile", "fuzz_compile", "fuzz_store")
+FUZZERS = (
+    "fuzz_checkpoints",
+    "fuzz_hostile",
+    "fuzz_compile",
+    "fuzz_store",
+    "fuzz_rpc",
+)
 FUZZ_SECONDS = 20
 # A program of tests that hangs is ended, so that the sections after it still say
 # what they find. The Python tests took 1,871 s beside a build on two slow cores.

@@ -156,8 +156,8 @@ def check_error(res: int) -> None:
 
 
 def is_tf32_supported() -> bool:
-    """False: no product is computed in TF32 yet."""
-    return False
+    """Whether the GPU computes products in TF32 (from compute capability 8.0 on)."""
+    return is_available() and get_device_capability()[0] >= 8
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:

@@ -146,3 +146,4 @@ def test_the_accelerator_is_the_gpu() -> None:
     assert accelerator.memory_allocated() == cuda.memory_allocated() >= x.nbytes
     assert accelerator.get_memory_info() == cuda.mem_get_info()
     assert taeda.bfloat16 in accelerator.get_device_capability()["supported_dtypes"]
+    assert cuda.is_tf32_supported() == (cuda.get_device_capability()[0] >= 8)
