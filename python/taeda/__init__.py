@@ -166,7 +166,7 @@ for _name in _WHERE:
 _SUBMODULES = frozenset(
     "accelerator amp autograd backends compiler cuda cpu debug distributed"
     " distributions export fft func functional futures fx hub jit library linalg masked"
-    " mps mtia multiprocessing nested nn onnx optim overrides package profiler"
+    " monitor mps mtia multiprocessing nested nn onnx optim overrides package profiler"
     " random return_types serialization signal sparse special storage testing"
     " torch_version types utils version xpu quasirandom __config__ __future__"
     " _dynamo _logging _guards _subclasses _utils _utils_internal _VF".split()

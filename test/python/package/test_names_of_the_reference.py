@@ -28,7 +28,7 @@ backends.cuda backends.cudnn backends.mkl backends.mkldnn backends.openmp
 backends.opt_einsum backends.mps backends.quantized random distributions
 distributions.constraints distributions.transforms distributions.utils
 distributions.kl profiler testing serialization hub multiprocessing overrides library
-futures types return_types version
+futures monitor types return_types version
 """
 # Quantized tensors, integers of fewer than 8 bits, TorchScript's own forms.
 ABSENT = {
