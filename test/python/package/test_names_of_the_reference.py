@@ -61,6 +61,7 @@ uint7 unify_type_list
     "torch.nn.attention": "WARN_FOR_UNFUSED_KERNELS",
     "torch.linalg": "common_notes",
     "torch.fft": "Tensor",
+    "torch.monitor": "TYPE_CHECKING",
     "torch.sparse": "solve",
     "torch.overrides": "redispatch_function",
 }
