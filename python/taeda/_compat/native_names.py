@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 __all__: list[str] = []
 
 # Facts about the build.
@@ -184,11 +186,15 @@ def _jit_get_schemas_for_operator(op_name: str) -> list:
 
 
 def _jit_get_all_schemas() -> list:
-    """The declarations of all operators."""
+    """The declarations of all operators; not those of types that no value has."""
     from taeda import _C
     from taeda._schema import Schema
 
-    return [Schema(text, *name.split("::")[:-1]) for name, _, text in _C._op_schemas()]
+    found = []
+    for name, _, text in _C._op_schemas():
+        with contextlib.suppress(RuntimeError):
+            found.append(Schema(text, *name.split("::")[:-1]))
+    return found
 
 
 def _dispatch_has_kernel_for_dispatch_key(name: str, dispatch_key) -> bool:

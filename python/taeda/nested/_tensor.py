@@ -143,7 +143,9 @@ class NestedTensor(Carried):
         return self._inner, ragged.offsets, ragged.lengths, self._ragged_idx
 
     def __reduce_ex__(self, protocol):
-        return _rebuilt, self._parts()
+        values, offsets, lengths, place = self._parts()
+        # The ragged size that offsets carry is a number of this process.
+        return _rebuilt, (values, offsets.detach(), lengths, place)
 
 
 def _rebuilt(values, offsets, lengths, place):

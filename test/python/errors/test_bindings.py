@@ -20,7 +20,7 @@ m.device('cpu:1', 1)  # not include an index because index was passed explicitly
 m.device('cpu', -2)  # Device index must not be negative
 m.zeros(2, dtype=m.float64, out=ones(2))  # dtype Double does not match dtype of out
 m.zeros(2, device='meta', out=ones(2))  # device meta does not match device of out
-m.Generator('meta')  # Generator: no generator for device meta (the CPU and CUDA
+m.Generator('meta')  # Generator: no generator for device meta (the CPU, CUDA
 m.Generator().manual_seed('x')  # manual_seed expected a long, but got str
 m.Generator().manual_seed(2**70)  # Overflow when unpacking long long
 T(1.0)[0:1]  # slice() cannot be applied to a 0-dim tensor.

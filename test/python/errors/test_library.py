@@ -31,10 +31,12 @@ m.library.Library('errors4', 'DEF').define('f(Tensor x) -> Bad')\
   # Tried to register an operator (errors4::f) with the same name and overload name
 m.library.define('x::y', '() -> ()', tags=(1,))  # tags: expected a Tag, got 1
 m.library.register_fake('x')(abs)  # expected a qualified name `ns::name`, got 'x'
+m.library.Library('aten', 'IMPL').fallback(abs)  # Fallback can only be registered
 """
 
 OWN = """
-m.library.Library('aten', 'IMPL').fallback(abs)  # NotImplementedError: Library.fallback
+m.library.Library('_', 'IMPL').fallback(abs, 'CUDA')\
+  # NotImplementedError: Library.fallback
 (o := m.library.Library('errors8', 'DEF'), o.define('f(Tensor x) -> (Tensor, \
 Tensor)'), o.impl('f', lambda x: x, 'CPU'), m.ops.errors8.f(ones(1)))\
   # RuntimeError: errors8::f: the kernel returned 1 values, its schema says 2
