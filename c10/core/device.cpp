@@ -43,8 +43,7 @@ void rename_privateuse1(std::string name) {
   const std::string* none = nullptr;
   if (new_name.compare_exchange_strong(none, made)) return;
   TAEDA_CHECK(*none == *made,
-              "torch.rename_privateuse1_backend() has already been set! "
-              "Current backend: ",
+              "rename_privateuse1_backend: the name has already been set, to ",
               *none);
   delete made;
 }

@@ -105,11 +105,6 @@ void bind_streams_of(py::module_& m) {
 
 void bind_program_device(py::module_& m) {
   m.def("rename_program_device", rename_privateuse1);
-  m.def("program_device_name", [] { return std::string(privateuse1_name()); });
-  m.def("program_device_count", [] {
-    ProgramDevice* device = program_device_or_null();
-    return device == nullptr ? 0 : device->device_count();
-  });
   m.def("program_device", [] { return program_device().current_device(); });
   m.def("set_program_device",
         [](int device) { program_device().set_device(device); });

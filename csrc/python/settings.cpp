@@ -3,7 +3,7 @@
 #include <taeda/aten/native/sparse/sparse_tensor.h>
 #include <taeda/aten/settings.h>
 #include <taeda/c10/core/allocator.h>
-#include <taeda/c10/core/gpu.h>
+#include <taeda/c10/core/program_device.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 
@@ -62,6 +62,11 @@ void bind_settings(PyObject* module) {
   m.def("_reset_cpu_peak", [] { cpu_allocator().reset_peak(); });
   m.def("_gpu_is_in_use",
         [] { return gpu_is_loaded() && !gpu_is_lost_in_fork(); });
+  m.def("_program_device_count", [] {
+    ProgramDevice* device = program_device_or_null();
+    return device == nullptr ? 0 : device->device_count();
+  });
+  m.def("_get_privateuse1_backend_name", privateuse1_name);
   // Of the CPU: bytes in use, the most there were, bytes kept, allocations.
   m.def("_cpu_memory", [] {
     AllocatorStats stats = cpu_allocator().stats();

@@ -6,14 +6,14 @@ Names and calls are those of `taeda.cuda`, as far as every device has them.
 from __future__ import annotations
 
 import taeda
-from taeda import _cuda
+from taeda import _C, _cuda
 
 __all__ = ["is_there"]
 
 
 def is_there() -> bool:
     """Whether a program has registered one, with devices that can be used."""
-    return _cuda.program_device_count() > 0
+    return _C._program_device_count() > 0
 
 
 def index_of(device) -> int:
@@ -29,15 +29,14 @@ def index_of(device) -> int:
         index = device
     else:
         wanted = taeda.device(device)
-        kind = _cuda.program_device_name()
+        kind = _C._get_privateuse1_backend_name()
         if wanted.type != kind:
             raise ValueError(f"Expected a {kind} device, but got: {wanted}")
         index = _cuda.program_device() if wanted.index is None else wanted.index
-    count = _cuda.program_device_count()
+    count = _C._program_device_count()
     if not 0 <= index < count:
-        raise RuntimeError(
-            f"{_cuda.program_device_name()}:{index}: invalid device, there are {count}"
-        )
+        name = _C._get_privateuse1_backend_name()
+        raise RuntimeError(f"{name}:{index}: invalid device, there are {count}")
     return index
 
 
@@ -55,7 +54,7 @@ def current_stream(device=None):
     """The thread's current stream of a device."""
     index = index_of(device)
     number = _cuda.program_stream(index)
-    where = f"{_cuda.program_device_name()}:{index}"
+    where = f"{_C._get_privateuse1_backend_name()}:{index}"
     return taeda.Stream(where, stream_id=number)
 
 
@@ -118,7 +117,7 @@ def __getattr__(name: str):
 
     def refuse(*args, **kwargs):
         raise NotImplementedError(
-            f"accelerator: {name} is not there for {_cuda.program_device_name()}"
+            f"accelerator: {name} is not there for {_C._get_privateuse1_backend_name()}"
         )
 
     return refuse

@@ -394,11 +394,12 @@ class Tensor(_C.TensorBase):
 
     def is_pinned(self, device=None) -> bool:
         """Whether the memory is page-locked, so that a GPU copies it by itself."""
+        of_program = _C._program_device_count() > 0
+        if not of_program and not _C._gpu_is_in_use():
+            return False
         from taeda import _cuda
 
-        if _cuda.program_device_count() > 0:
-            return _cuda.is_pinned_for_program(self)
-        return _C._gpu_is_in_use() and _cuda.is_pinned(self)
+        return (_cuda.is_pinned_for_program if of_program else _cuda.is_pinned)(self)
 
     def pin_memory(self, device=None) -> Tensor:
         """The same elements in page-locked memory; `self` where it lies there already.
@@ -412,7 +413,7 @@ class Tensor(_C.TensorBase):
             return self
         from taeda import _cuda, cuda
 
-        if _cuda.program_device_count() > 0:
+        if _C._program_device_count() > 0:
             if self.device.type != "cpu":
                 raise RuntimeError(
                     f"cannot pin '{self.type()}' only dense CPU tensors can be pinned"

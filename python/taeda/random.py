@@ -49,15 +49,15 @@ def _seed_program_device(seed: int) -> None:
     import taeda
 
     name = _C._get_privateuse1_backend_name()
-    module = getattr(taeda, name, None)
+    module = vars(taeda).get(name)
     if module is None:
         return
     if not (hasattr(module, "_is_in_bad_fork") and hasattr(module, "manual_seed_all")):
         import warnings
 
         warnings.warn(
-            f"Set seed for `{name}` device does not take effect, please add API's "
-            f"`_is_in_bad_fork` and `manual_seed_all` to `{name}` device module.",
+            f"manual_seed: the seed for the device {name} does not take effect: its "
+            "module has no functions `_is_in_bad_fork` and `manual_seed_all`",
             stacklevel=3,
         )
     elif not module._is_in_bad_fork():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 __all__: list[str] = []
 
 # Facts about the build.
@@ -143,13 +141,6 @@ def _set_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> Non
     use_deterministic_algorithms(mode, warn_only=warn_only)
 
 
-def _get_privateuse1_backend_name() -> str:
-    """The name of the device that a program may add."""
-    from taeda import _cuda
-
-    return _cuda.program_device_name()
-
-
 def _cuda_isCurrentStreamCapturing() -> bool:
     """Whether a GPU's work is recorded: there is none."""
     return False
@@ -192,8 +183,10 @@ def _jit_get_all_schemas() -> list:
 
     found = []
     for name, _, text in _C._op_schemas():
-        with contextlib.suppress(RuntimeError):
+        try:
             found.append(Schema(text, *name.split("::")[:-1]))
+        except RuntimeError:
+            continue
     return found
 
 

@@ -6,7 +6,7 @@ import io
 import pickle
 import sys
 from _thread import allocate_lock
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from types import FunctionType
 
 import taeda
@@ -141,7 +141,7 @@ _HOOKS = (
 
 
 def _reduce_program(obj):
-    """How modules and optimizers are written, so that PyTorch can use them."""
+    """How modules are written, so that PyTorch can use them."""
     if isinstance(obj, taeda.nn.Module):
         reduced = obj.__reduce_ex__(2)
         state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else None
@@ -151,8 +151,6 @@ def _reduce_program(obj):
         missing["_is_full_backward_hook"] = None
         missing["_non_persistent_buffers_set"] = set()
         return (*reduced[:2], {**missing, **state}, *reduced[3:])
-    if type(obj).__name__ == "StateMap" and is_own_module(type(obj).__module__):
-        return defaultdict, (dict,), None, None, iter(obj.items())
     return NotImplemented
 
 

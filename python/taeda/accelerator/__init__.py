@@ -42,18 +42,18 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """How many there are."""
-    from taeda import _cuda, cuda
+    from taeda import _C, cuda
 
-    return _cuda.program_device_count() or cuda.device_count()
+    return _C._program_device_count() or cuda.device_count()
 
 
 def current_accelerator(check_available: bool = False) -> Any:
     """The device, without a number; None where there is none."""
     import taeda
-    from taeda import _cuda
+    from taeda import _C
 
-    if _cuda.program_device_count() > 0:
-        return taeda.device(_cuda.program_device_name())
+    if _C._program_device_count() > 0:
+        return taeda.device(_C._get_privateuse1_backend_name())
     return taeda.device("cuda") if is_available() else None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from taeda.cuda.graphs import CUDAGraph
+
 from ._device import module
 
 TYPE_CHECKING = False
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Graph"]
 
 
-class Graph:
+class Graph(CUDAGraph):
     """Work on the current stream that is recorded, and replayed as a whole.
 
     As a context it records what is done inside; the stream has to be another than the
@@ -43,52 +45,19 @@ class Graph:
         pool: tuple[int, int] | None = None,
         capture_error_mode: str = "default",
     ) -> None:
-        graph = getattr(module(), "CUDAGraph", None)
-        if graph is None:
+        if not hasattr(module(), "CUDAGraph"):
             raise NotImplementedError("accelerator.Graph: the device has no graphs")
-        self._graph = graph(keep_graph)
+        super().__init__(keep_graph)
         mode = "global" if capture_error_mode == "default" else capture_error_mode
         self._begin = (pool, mode)
 
-    def capture_begin(self) -> None:
+    def capture_begin(self) -> None:  # type: ignore[override]
         """Record what the current stream gets from now on.
 
         Raises:
             RuntimeError: the stream is the default one or records already.
         """
-        self._graph.capture_begin(*self._begin)
-
-    def capture_end(self) -> None:
-        """End the recording.
-
-        Raises:
-            RuntimeError: something in it cannot be recorded.
-        """
-        self._graph.capture_end()
-
-    def instantiate(self) -> None:
-        """Make the recording ready for replays, anew where it was."""
-        self._graph.instantiate()
-
-    def replay(self) -> None:
-        """Put the recorded work at the end of the current stream."""
-        self._graph.replay()
-
-    def reset(self) -> None:
-        """Forget the recording; its memory goes when the tensors in it are gone."""
-        self._graph.reset()
-
-    def pool(self) -> tuple[int, int]:
-        """The name of the pool that its memory is from."""
-        return self._graph.pool()
-
-    def enable_debug_mode(self) -> None:
-        """Keep what `debug_dump` writes."""
-        self._graph.enable_debug_mode()
-
-    def debug_dump(self, path: str) -> None:
-        """Write the recording as text in the language of Graphviz."""
-        self._graph.debug_dump(path)
+        super().capture_begin(*self._begin)
 
     def __enter__(self) -> None:
         self.capture_begin()

@@ -66,7 +66,8 @@ class StateMap(defaultdict):
     del _counted
 
     def __reduce__(self):
-        return (StateMap, (), None, None, iter(self.items()))
+        # As PyTorch's; an optimizer makes its own of it again.
+        return (defaultdict, (dict,), None, None, iter(self.items()))
 
 
 def _hooked(func):
