@@ -117,12 +117,13 @@ def _devices(out: Output) -> None:
             for inner in devices
             if inner.startswith(f"{module}.")
         ]
-        entries = [entry.rstrip("!").partition("=") for entry in line.split()]
+        entries = [e.partition("!")[0].partition("=") for e in line.split()]
         sources = [same or name for name, _, same in entries]
         made = _made_on_demand("taeda._compat.device", sources)
         for entry in line.split():
-            name, _, same = entry.rstrip("!").partition("=")
-            if entry.endswith("!"):
+            name, refuses, _ = entry.partition("!")
+            name, _, same = name.partition("=")
+            if refuses:
                 lines.append(f"def {name}(*args: Any, **kwargs: Any) -> NoReturn: ...")
             elif (same or name) in made:
                 lines.append(f"{name}: Any")
