@@ -117,6 +117,10 @@ struct RecordInfo {
   // The loops of a pointwise record that has one formula
   // (aten/iter/pointwise.h); null elsewhere.
   const PointwiseOp* loops = nullptr;
+  // A function of the operator's type that gives the numbers of its formulas
+  // that C++ works out, in a tensor of float64, from sizes, dtypes and numbers
+  // of the arguments; null where there are none.
+  void* numbers = nullptr;
 };
 
 struct OpInfo {

@@ -88,6 +88,13 @@ double limit_or(std::optional<double> given, ScalarType t, double sign) {
   return given ? *given : sign * largest_finite(t);
 }
 
+TensorBase numbers_tensor(std::initializer_list<double> numbers) {
+  const auto count = static_cast<int64_t>(numbers.size());
+  TensorBase t = make_tensor("numbers_tensor", {count}, kDouble);
+  std::copy(numbers.begin(), numbers.end(), t.mutable_data<double>());
+  return t;
+}
+
 void refuse_choice(std::string_view op, std::string_view names) {
   throw_error(ErrorKind::Runtime,
               str_cat(op, ": no formula for the given values of ", names));

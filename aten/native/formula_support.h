@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <initializer_list>
 
 namespace taeda::native {
 
@@ -32,6 +33,9 @@ TAEDA_API TensorBase spread(const TensorBase& grad, ArrayRef<SymInt> sizes);
 TAEDA_API double limit_or(std::optional<double> given,
                           ScalarType t,
                           double sign);
+
+// What the generated functions of RecordInfo::numbers give.
+TAEDA_API TensorBase numbers_tensor(std::initializer_list<double> numbers);
 
 // The arguments called `names` have values for which there is no formula.
 [[noreturn]] TAEDA_API void refuse_choice(std::string_view op,

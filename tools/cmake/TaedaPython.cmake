@@ -39,6 +39,9 @@ if(TARGET _C)
   add_dependencies(taeda_lent taeda_gen)
   target_link_libraries(taeda_lent PRIVATE
     taeda taeda_flags pybind11::headers Python::Module)
+  if(NOT TAEDA_SANITIZE)
+    target_compile_options(taeda_lent PRIVATE -O1)
+  endif()
   foreach(_module IN LISTS TAEDA_BINDINGS)
     Python_add_library(${_module} MODULE WITH_SOABI
       ${TAEDA_SOURCES${_module}} $<TARGET_OBJECTS:taeda_lent>)
@@ -87,6 +90,10 @@ if(TAEDA_DISTRIBUTED_SOURCES)
   add_dependencies(_distributed taeda_gen)
   target_link_libraries(_distributed PRIVATE
     taeda taeda_flags pybind11::headers ${CMAKE_DL_LIBS})
+  # Its time goes into waiting and copying; reduce.cpp has flags of its own.
+  if(NOT TAEDA_SANITIZE)
+    target_compile_options(_distributed PRIVATE -O1)
+  endif()
   set(_bindings ${TAEDA_DISTRIBUTED_SOURCES})
   list(FILTER _bindings INCLUDE REGEX "/bindings/")
   taeda_batch(_distributed bindings ${_bindings})

@@ -14,7 +14,14 @@ from .emit_kernels import COMPUTE_ORDER
 from .expr import Expr
 from .expr_code import encode_variants
 from .map_formula import formula_of
-from .model import Operator, base_ident, element_of, means_name, symbolic_rule
+from .model import (
+    Operator,
+    base_ident,
+    element_of,
+    means_name,
+    numbers_name,
+    symbolic_rule,
+)
 from .pointwise import (
     SHARE,
     PointwiseBackward,
@@ -187,7 +194,7 @@ def _record_tables(op: Operator, name: str) -> list[str]:
     rule = rule_of(op) if formula else _NO_RULE
     backward = overload.backward
     differentiable = backward is None or backward.differentiable
-    means = means_name(op)
+    means, numbers = means_name(op), numbers_name(op)
     axes = "nullptr"
     if isinstance(body, Kernel) and body.axes is not None:
         axes = f'"{body.axes}"'
@@ -200,19 +207,21 @@ def _record_tables(op: Operator, name: str) -> list[str]:
         f"{str(isinstance(body, Composite | Foreach)).lower()}, "
         f"{_policies(overload.autocast)}, {rule}, {pointer}, {axes}"
     )
-    constant = "constexpr"
     rule = symbolic_rule(op)
     kernels = op_kernels(op) if isinstance(body, Pointwise) else []
     loops = f"&{kernels[0].descriptor}" if len(kernels) == 1 else None
-    if means is not None or rule is not None or loops:
-        constant = "constexpr" if means is None and rule is None else "const"
-        given = f"reinterpret_cast<void*>(&native::{means})" if means else "nullptr"
-        fields += f", {given}"
+    pointers = [
+        f"reinterpret_cast<void*>(&native::{means})" if means else None,
+        f"&rule_{op.ident}" if rule else None,
+        loops,
+        f"reinterpret_cast<void*>(&native::{numbers})" if numbers else None,
+    ]
     if rule is not None:
         lines += _symbolic_rule(op, *rule)
-        fields += f", &rule_{op.ident}"
-    if loops:
-        fields += f", {'' if rule else 'nullptr, '}{loops}"
+    while pointers and pointers[-1] is None:
+        pointers.pop()
+    fields += "".join(f", {pointer or 'nullptr'}" for pointer in pointers)
+    constant = "const" if means or rule or numbers else "constexpr"
     lines.append(f"static {constant} RecordInfo {name} = {{{fields}}};")
     return lines
 

@@ -31,6 +31,7 @@ from .model import (
     has_wrapper,
     is_factory_like,
     means_name,
+    numbers_name,
     rule_result,
     rule_type,
     shape_type,
@@ -227,6 +228,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
     for op in ops:
         lines += _backend(op)
     lines += ["}", *(line for op in ops for line in _means(op))]
+    lines += [line for op in ops for line in _numbers(op)]
     lines += ["}  // namespace native", "namespace ops {"]
     lines += [line for op in ops for line in info_tables(op)]
     for op in ops:
@@ -339,6 +341,17 @@ def _means(op: Operator) -> list[str]:
         text = f"return {text}({op.names()});"
     head = f"{op.result} {name}({op.parameters()})"
     return [f"{head};", f"{head} {{", *("  " + t for t in text.splitlines()), "}"]
+
+
+def _numbers(op: Operator) -> list[str]:
+    """The numbers of a formula in a tensor, as a function of the operator's type."""
+    name = numbers_name(op)
+    if name is None:
+        return []
+    head = f"{op.result} {name}([[maybe_unused]] {op.parameters()})"
+    head = head.replace(", ", ", [[maybe_unused]] ")
+    values = ", ".join(op.overload.body.numbers.values())
+    return [f"{head};", f"{head} {{", f"  return numbers_tensor({{{values}}});", "}"]
 
 
 def _check(op: Operator, function: str | None) -> list[str]:

@@ -328,6 +328,13 @@ def means_name(op: Operator) -> str | None:
     return f"{op.ident}__means"
 
 
+def numbers_name(op: Operator) -> str | None:
+    """The function that works out the numbers of a formula; None without any."""
+    if op.form != "functional" or not getattr(op.overload.body, "numbers", None):
+        return None
+    return f"{op.ident}__numbers"
+
+
 def is_factory_like(schema: Schema) -> bool:
     """Makes a tensor on the device that its `device` argument names."""
     return any(a.name == "device" and a.type.is_optional for a in schema.arguments)

@@ -56,6 +56,7 @@ Compiled::End Compiled::run(Entry& entry, Frames& state, Ref& result) {
   for (size_t i = 0; i < entry.guards.places(); ++i) {
     places.push_back(Ref::borrow(entry.guards.value(static_cast<int>(i))));
   }
+  entry.guards.release();
   std::vector<Ref> values;
   SizeValues sizes = entry.sizes();
   try {

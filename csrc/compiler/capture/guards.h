@@ -96,6 +96,9 @@ class Guards {
   // Fills `values` with borrowed references; false at the first step that does
   // not hold, whose number goes to `failed`.
   bool hold(const std::vector<FrameState>& frames) const;
+  // Lets go of what hold() fetched, which would live until the next call; for
+  // who has references to all values, so that nothing ends here.
+  void release() const { kept_.clear(); }
   size_t places() const { return places_; }
   size_t size() const { return steps_.size(); }
   PyObject* value(int place) const { return values_[place]; }

@@ -129,7 +129,7 @@ bool has_fit_numbers(const Node& node,
 
 Call pointwise(const Graph& graph, const Node& node, Call call) {
   // What is reduced after the formula is another operator's business.
-  int reduction = argument_named(node, "reduction");
+  int reduction = reduction_of(node);
   if (reduction >= 0) {
     auto r = number_in(node.arguments[static_cast<size_t>(reduction)],
                        expr::Kind::Int);
@@ -138,7 +138,7 @@ Call pointwise(const Graph& graph, const Node& node, Call call) {
   auto computes = compute_type(graph, node, call);
   if (!computes || *computes >= Compute::C64) return {};
   expr::Graph g;
-  CallFormulas formulas(node, g);
+  CallFormulas formulas(graph, node, g);
   auto id = formulas.find(expr::Role::Forward, kind_of(*computes));
   if (!id || !has_fit_numbers(node, g, *id, *computes, true)) return {};
   call.kind = CallKind::Pointwise;
@@ -167,7 +167,7 @@ bool turns(const Value& from, const Value& to) {
 // An index map that gives each element of its only tensor at its own place.
 Call copy(const Graph& graph, const Node& node, Call call) {
   expr::Graph g;
-  CallFormulas formulas(node, g);
+  CallFormulas formulas(graph, node, g);
   auto id = formulas.find(expr::Role::Element, expr::Kind::Float);
   if (!id || !g.is_access(*id, expr::AccessOp::Read)) return {};
   expr::Id index = g[*id].args[1];
@@ -214,7 +214,7 @@ Call reduction(const Graph& graph, const Node& node, Call call) {
   if (plan.out != graph[node.results[0]].dtype) return {};
   if (plan.compute >= Compute::C64) return {};
   expr::Graph g;
-  CallFormulas formulas(node, g);
+  CallFormulas formulas(graph, node, g);
   for (auto role : {expr::Role::Init,
                     expr::Role::Map,
                     expr::Role::Combine,

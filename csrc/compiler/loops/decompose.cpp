@@ -1,6 +1,8 @@
-#include <taeda/aten/iter/symbolic.h>
+#include <taeda/aten/native/formula_support.h>
 #include <taeda/csrc/compiler/graph/trace.h>
 #include <taeda/csrc/compiler/loops/decompose.h>
+#include <taeda/csrc/compiler/loops/formula.h>
+#include <taeda/csrc/compiler/loops/meta_call.h>
 
 #include <algorithm>
 
@@ -17,61 +19,37 @@ bool is_on_cpu(const Graph& graph, const Node& node) {
          std::all_of(node.results.begin(), node.results.end(), fits);
 }
 
-// A call with its expressions in an env.
-class CallIn {
- public:
-  // Null: as they are.
-  CallIn(const Graph& graph, const Node& node, ShapeEnv* env)
-      : env_(env), arguments(node.arguments) {
-    for (const Use& u : node.uses) {
-      const Value& v = graph[u.value];
-      inputs.push_back(meta(v));
-    }
-    for (IValue& v : arguments) {
-      if (v.is<SymInt>()) v = moved(v.get<SymInt>());
-      if (v.is<std::vector<SymInt>>()) v = moved(v.get<std::vector<SymInt>>());
-    }
-  }
+bool is_loss(const Node& node) {
+  return node.op->info->form == Form::Functional && reduction_of(node) >= 0;
+}
 
- private:
-  SymInt moved(const SymInt& v) const {
-    return v.is_symbolic() && env_ != nullptr ? env_->wrap(v.node()->id) : v;
-  }
-  std::vector<SymInt> moved(const std::vector<SymInt>& list) const {
-    std::vector<SymInt> out;
-    for (const SymInt& v : list) out.push_back(moved(v));
-    return out;
-  }
-  TensorBase meta(const Value& v) const {
-    if (!all_plain(v.sizes) || !all_plain(v.strides)) {
-      return make_symbolic_tensor(moved(v.sizes), moved(v.strides), v.dtype);
-    }
-    return make_tensor_strided("compile",
-                               as_plain(v.sizes),
-                               as_plain(v.strides),
-                               v.dtype,
-                               DeviceType::Meta);
-  }
+bool has_definition(const Node& node) {
+  if (node.op == nullptr) return false;
+  return node.op->info->record->means != nullptr || is_loss(node);
+}
 
-  ShapeEnv* env_;
-
- public:
-  std::vector<IValue> arguments;
-  std::vector<TensorBase> inputs;
-};
+// What a kernel means; of a loss its elements, and then their mean or sum.
+void run_definition(const Node& node, Stack& stack) {
+  if (!is_loss(node)) {
+    run_means(*node.op, stack);
+    return;
+  }
+  IValue& reduction = stack[static_cast<size_t>(reduction_of(node))];
+  int64_t wanted = reduction.to_int();
+  reduction = int64_t{0};
+  call_operator(*node.op, stack);
+  stack[0] = native::reduced_loss(stack[0].get<TensorBase>(), wanted);
+}
 
 // The definition as a graph over the call's tensors. Nothing where it cannot be
 // traced, which is no fault: the call stays.
 std::optional<Traced> traced_means(const Graph& graph,
                                    const Node& node,
                                    ShapeEnv* env = nullptr) {
-  CallIn call(graph, node, env);
+  MetaCall call(graph, node, env);
   auto program = [&](std::span<const TensorBase> inputs) {
-    Stack stack(call.arguments.begin(), call.arguments.end());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      stack[node.uses[i].argument] = inputs[i];
-    }
-    run_means(*node.op, stack);
+    Stack stack = call.stack(inputs);
+    run_definition(node, stack);
     std::vector<TensorBase> results;
     for (IValue& v : stack) {
       bool tensor = v.is<TensorBase>();
@@ -80,7 +58,7 @@ std::optional<Traced> traced_means(const Graph& graph,
     return results;
   };
   try {
-    return trace(program, call.inputs, /*joint=*/false);
+    return trace(program, call.inputs(), /*joint=*/false);
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -165,8 +143,10 @@ Item item_of(Graph& graph, const Node& node) {
     item.fusible = true;
     return item;
   }
-  bool defined = node.op != nullptr && node.op->info->record->means != nullptr;
-  if (!defined || !is_on_cpu(graph, node) || decides(graph, node)) return item;
+  if (!has_definition(node) || !is_on_cpu(graph, node) ||
+      decides(graph, node)) {
+    return item;
+  }
   std::optional<Traced> traced = traced_means(graph, node);
   if (!traced) return item;
   size_t values = graph.values.size();
@@ -178,6 +158,7 @@ Item item_of(Graph& graph, const Node& node) {
     item.calls.push_back(describe(graph, item.nodes.back()));
     item.fusible = item.calls.back().kind != CallKind::Opaque;
   }
+  if (is_loss(node)) item.passes = 2;
   if (!item.fusible) {
     graph.values.resize(values);
     return {};

@@ -1,4 +1,5 @@
 #include <taeda/csrc/compiler/loops/formula.h>
+#include <taeda/csrc/compiler/loops/meta_call.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,6 +29,14 @@ bool is_missing(const Node& node, size_t argument) {
   if (used_value(node, argument) != kNoValue) return false;
   const IValue& v = node.arguments[argument];
   return v.is_none() || (v.is<TensorBase>() && !v.get<TensorBase>().defined());
+}
+
+int reduction_of(const Node& node) {
+  const RecordInfo& record = *node.op->info->record;
+  if (record.family != Family::Pointwise || record.axes == nullptr) return -1;
+  std::string_view axes = record.axes;
+  size_t slash = axes.find('/');
+  return slash == axes.npos ? -1 : argument_named(node, axes.substr(slash + 1));
 }
 
 std::optional<expr::Literal> number_in(const IValue& value, expr::Kind kind) {
@@ -115,8 +124,10 @@ bool asks_for_symbol(const Node& node, std::string_view choice) {
 
 }  // namespace
 
-CallFormulas::CallFormulas(const Node& node, expr::Graph& graph)
-    : node_(node), graph_(graph) {
+CallFormulas::CallFormulas(const Graph& graph,
+                           const Node& node,
+                           expr::Graph& expressions)
+    : calls_(graph), node_(node), graph_(expressions) {
   const uint16_t* words = node.op->info->record->expressions;
   sections_ = expr::sections_of(words);
   numbers_ = expr::numbers_of(words);
@@ -140,14 +151,31 @@ std::optional<expr::Id> CallFormulas::find(expr::Role role,
     bool here = s.role == role && s.index == index && s.kind == kind;
     if (!here || s.choice != *choice_) continue;
     expr::Id id = without_missing(graph_.load(s.words, names_));
-    bool counts = std::any_of(
-        numbers_.begin(), numbers_.end(), [&](const std::string& name) {
-          return graph_.uses(id, name);
-        });
-    if (counts) return std::nullopt;
-    return id;
+    return with_numbers(id);
   }
   return std::nullopt;
+}
+
+// Numbers that C++ works out of arguments (RecordInfo::numbers) are constants
+// here.
+std::optional<expr::Id> CallFormulas::with_numbers(expr::Id id) const {
+  auto used = [&](const std::string& name) { return graph_.uses(id, name); };
+  if (std::none_of(numbers_.begin(), numbers_.end(), used)) return id;
+  void* function = node_.op->info->record->numbers;
+  if (function == nullptr || !has_plain_sizes(calls_, node_))
+    return std::nullopt;
+  MetaCall call(calls_, node_);
+  Stack stack = call.stack(call.inputs());
+  node_.op->from_stack(*node_.op, function, stack);
+  TensorBase known = stack[0].get<TensorBase>();
+  std::unordered_map<std::string, expr::Id> literals;
+  for (size_t i = 0; i < numbers_.size(); ++i) {
+    if (!used(numbers_[i])) continue;
+    if (static_cast<int64_t>(i) >= known.numel()) return std::nullopt;
+    auto number = expr::Literal::of(known.const_data<double>()[i]);
+    literals[numbers_[i]] = graph_.literal(number);
+  }
+  return graph_.substitute(id, literals);
 }
 
 // `x is None` is known; what a test does not choose is left out.

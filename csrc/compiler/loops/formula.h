@@ -15,6 +15,9 @@ std::string_view argument_name(const Node& node, size_t argument);
 // or no tensor.
 ValueId used_value(const Node& node, size_t argument);
 bool is_missing(const Node& node, size_t argument);
+// The argument of a loss that says what its elements are reduced to, as the
+// record's axes tell (`... -> ... /reduction`); -1 where nothing is reduced.
+int reduction_of(const Node& node);
 // A number among the arguments as a literal of a kind.
 std::optional<expr::Literal> number_in(const IValue& value, expr::Kind kind);
 
@@ -22,9 +25,9 @@ std::optional<expr::Literal> number_in(const IValue& value, expr::Kind kind);
 // take; tests for None are decided.
 class CallFormulas {
  public:
-  CallFormulas(const Node& node, expr::Graph& graph);
-  // Nothing where the record has no such formula, or one that counts on
-  // numbers that C++ works out.
+  CallFormulas(const Graph& graph, const Node& node, expr::Graph& expressions);
+  // Nothing where the record has no such formula, or one with numbers that C++
+  // works out of symbols.
   std::optional<expr::Id> find(expr::Role role,
                                expr::Kind kind,
                                int index = 0) const;
@@ -32,7 +35,9 @@ class CallFormulas {
 
  private:
   expr::Id without_missing(expr::Id id) const;
+  std::optional<expr::Id> with_numbers(expr::Id id) const;
 
+  const Graph& calls_;
   const Node& node_;
   expr::Graph& graph_;
   std::vector<expr::Section> sections_;

@@ -76,9 +76,10 @@ bool Groups::is_view(size_t item) const {
   return it.calls.size() == 1 && it.calls[0].kind == CallKind::View;
 }
 
-size_t Groups::calls_in(const Group& group) const {
-  return static_cast<size_t>(std::count_if(
-      group.begin(), group.end(), [&](size_t i) { return !is_view(i); }));
+size_t Groups::passes_of(const Group& group) const {
+  size_t passes = 0;
+  for (size_t i : group) passes += is_view(i) ? 0 : items_[i].passes;
+  return passes;
 }
 
 bool Groups::read_outside(ValueId value, size_t item) const {
@@ -315,13 +316,13 @@ std::vector<Group> Groups::find() {
   for (size_t g = 0; g < groups_.size(); ++g) {
     // From its end until each result has the axes that it must have.
     while (!groups_[g].empty()) {
-      if (calls_in(groups_[g]) < 2) break;
+      if (passes_of(groups_[g]) < 2) break;
       std::optional<Spaces> spaces = spaces_of(groups_[g]);
       if (spaces && fits_outputs(groups_[g], *spaces)) break;
       group_of_[groups_[g].back()] = kNobody;
       groups_[g].pop_back();
     }
-    if (calls_in(groups_[g]) >= 2) found.push_back(groups_[g]);
+    if (passes_of(groups_[g]) >= 2) found.push_back(groups_[g]);
   }
   return found;
 }

@@ -36,7 +36,7 @@ class Groups {
   bool reaches(size_t group, size_t target, std::vector<bool>& seen) const;
   bool fits_outputs(const Group& group, const Spaces& spaces) const;
   bool repeats_work(const Group& group, const Spaces& spaces) const;
-  size_t calls_in(const Group& group) const;
+  size_t passes_of(const Group& group) const;
 
   const Graph& graph_;
   const std::vector<Item>& items_;

@@ -84,7 +84,7 @@ void Lowering::lower_pointwise(const Node& node, const Call& call) {
     return;
   }
   expr::Graph& g = program_.expressions;
-  CallFormulas formulas(node, g);
+  CallFormulas formulas(graph_, node, g);
   expr::Id id = *formulas.find(expr::Role::Forward, kind_of(call.computes));
   std::unordered_map<std::string, expr::Id> names;
   std::vector<Var> used;
@@ -107,7 +107,7 @@ void Lowering::lower_pointwise(const Node& node, const Call& call) {
 void Lowering::lower_reduce(const Node& node, const Call& call) {
   ValueId self = call.operands[0].second, out = node.results[0];
   expr::Graph& g = program_.expressions;
-  CallFormulas formulas(node, g);
+  CallFormulas formulas(graph_, node, g);
   expr::Kind kind = kind_of(call.computes);
   Var v = program_.convert(operand(self, {}), call.computes);
   std::unordered_map<std::string, expr::Id> names{

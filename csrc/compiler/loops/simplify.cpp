@@ -15,16 +15,28 @@ bool lies_alike(const Value& a, const Value& b) {
          same(a.strides, b.strides);
 }
 
+// A view of its tensor as it is, which the graph does not give out.
+bool shows_all(const Graph& graph, const Node& node) {
+  ValueId from = node.uses[0].value, view = node.results[0];
+  const Value &a = graph[from], &b = graph[view];
+  bool given_out =
+      std::ranges::find(graph.outputs, view) != graph.outputs.end();
+  bool one_memory = b.base == (a.base == kNoValue ? from : a.base);
+  return !given_out && one_memory && lies_alike(a, b) &&
+         same(a.offset, b.offset);
+}
+
 // Formulas are simplified as if numbers were finite, so one that names another
 // tensor besides (which then comes in with a factor of 0) stays.
 bool is_identity(const Graph& graph, const Node& node) {
   Call call = describe(graph, node);
+  if (call.kind == CallKind::View) return shows_all(graph, node);
   if (call.kind != CallKind::Pointwise || call.copies) return false;
   if (call.operands.size() != 1) return false;
   auto [argument, value] = call.operands[0];
   if (!lies_alike(graph[value], graph[node.results[0]])) return false;
   expr::Graph g;
-  CallFormulas formulas(node, g);
+  CallFormulas formulas(graph, node, g);
   expr::Kind kind = kind_of(call.computes);
   expr::Id id = *formulas.find(expr::Role::Forward, kind);
   std::unordered_map<std::string, expr::Id> numbers;
