@@ -84,10 +84,57 @@ static Tensor first_grad(Tensor grad, const Tensor& variable) {
   return grad.is_view() ? variable_data(grad) : grad;
 }
 
+// A hook may remove itself.
+void AccumulateHooks::call_others(const Tensor& variable) {
+  for (size_t i = 0; i < others.size(); ++i) {
+    std::shared_ptr<AccumulateHook> hook = others[i];
+    hook->call(variable);
+  }
+}
+void AccumulateHooks::call(const Tensor& variable) {
+  if (std::shared_ptr<AccumulateHook> hook = first) hook->call(variable);
+  call_others(variable);
+}
+
+static AccumulateHooks* hooks_or_null(const AutogradMeta* meta) {
+  if (meta == nullptr || !meta->leaf_hooks) return nullptr;
+  return dynamic_cast<AccumulateHooks*>(meta->leaf_hooks->after.get());
+}
+
+std::shared_ptr<AccumulateHook> accumulate_hook(const Tensor& t) {
+  AutogradMeta* meta = meta_or_null(t);
+  if (meta == nullptr || !meta->leaf_hooks) return nullptr;
+  AccumulateHooks* hooks = hooks_or_null(meta);
+  return hooks == nullptr ? meta->leaf_hooks->after : hooks->first;
+}
+
+void add_leaf_end_hook(const Tensor& t, std::shared_ptr<AccumulateHook> hook) {
+  AutogradMeta& meta = meta_of(t);
+  if (hooks_or_null(&meta) == nullptr) {
+    auto hooks = std::make_shared<AccumulateHooks>();
+    hooks->first = accumulate_hook(t);
+    if (!meta.leaf_hooks) meta.leaf_hooks = std::make_unique<LeafHooks>();
+    meta.leaf_hooks->after = std::move(hooks);
+  }
+  hooks_or_null(&meta)->others.push_back(std::move(hook));
+}
+
+void remove_leaf_end_hook(const Tensor& t, const AccumulateHook* hook) {
+  AutogradMeta* meta = meta_or_null(t);
+  AccumulateHooks* hooks = hooks_or_null(meta);
+  if (hooks == nullptr) return;
+  std::erase_if(hooks->others,
+                [&](const auto& other) { return other.get() == hook; });
+  if (hooks->others.empty()) meta->leaf_hooks->after = accumulate_hook(t);
+}
+
 Tensors AccumulateGrad::apply(Tensors&& grads) {
   Tensor grad = std::move(grads[0]);
-  if (!grad.defined() || !variable_.requires_grad()) return {};
   AutogradMeta& meta = meta_of(variable_);
+  if (!grad.defined() || !variable_.requires_grad()) {
+    if (auto* hooks = hooks_or_null(&meta)) hooks->call_others(variable_);
+    return {};
+  }
   std::unique_lock<std::mutex> guard = lock();
   if (!meta.grad.defined()) {
     meta.grad = first_grad(std::move(grad), variable_);

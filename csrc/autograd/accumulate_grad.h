@@ -21,6 +21,23 @@ class TAEDA_API AccumulateGrad final : public Node {
   Tensor variable_;
 };
 
+// The hook that set_accumulate_hook has set, if there is one.
+TAEDA_API std::shared_ptr<AccumulateHook> accumulate_hook(const Tensor& t);
+// Hooks of C++ beside that one, and after it. They are called whenever a pass
+// has come to the leaf, also where nothing was added to its grad.
+TAEDA_API void add_leaf_end_hook(const Tensor& t,
+                                 std::shared_ptr<AccumulateHook> hook);
+TAEDA_API void remove_leaf_end_hook(const Tensor& t,
+                                    const AccumulateHook* hook);
+
+// What a leaf has in place of its one hook when there are others beside it.
+struct AccumulateHooks final : AccumulateHook {
+  void call(const Tensor& variable) override;
+  void call_others(const Tensor& variable);
+  std::shared_ptr<AccumulateHook> first;
+  std::vector<std::shared_ptr<AccumulateHook>> others;
+};
+
 // A copy of `grad` with the strides that a grad of `variable` should have: the
 // variable's own if it is dense, else row-major. Recorded in grad mode.
 TAEDA_API Tensor clone_for_grad(const Tensor& grad, const Tensor& variable);

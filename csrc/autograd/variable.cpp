@@ -189,7 +189,9 @@ void set_accumulate_hook(const Tensor& t,
               "tensors");
   AutogradMeta& meta = meta_of(t);
   if (!meta.leaf_hooks) meta.leaf_hooks = std::make_unique<LeafHooks>();
-  meta.leaf_hooks->after = std::move(hook);
+  std::shared_ptr<AccumulateHook>& place = meta.leaf_hooks->after;
+  auto* hooks = dynamic_cast<AccumulateHooks*>(place.get());
+  (hooks == nullptr ? place : hooks->first) = std::move(hook);
 }
 
 namespace {

@@ -1,4 +1,5 @@
 // Hooks written in Python, and the autograd methods of tensors.
+#include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/python/autograd_common.h>
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_entry.h>
@@ -182,11 +183,8 @@ void set_backward_hooks(const TensorBase& t, PyObject* dict) {
   autograd::meta_of(t).python_hooks = std::move(hook);
 }
 PyObject* accumulate_hooks(const TensorBase& t) {
-  autograd::AutogradMeta* meta = autograd::meta_or_null(t);
-  if (meta == nullptr || !meta->leaf_hooks || !meta->leaf_hooks->after) {
-    return none();
-  }
-  auto* hook = dynamic_cast<PyAccumulateHook*>(meta->leaf_hooks->after.get());
+  auto found = autograd::accumulate_hook(t);
+  auto* hook = dynamic_cast<PyAccumulateHook*>(found.get());
   return hook == nullptr ? none() : Py_NewRef(hook->hooks.get());
 }
 void set_accumulate_hooks(const TensorBase& t, PyObject* dict) {

@@ -23,6 +23,7 @@ std::string calling_line();
 void bind_errors(py::module_& m);
 void bind_stores(py::module_& m);
 void bind_groups(py::module_& m);
+void bind_reducer(py::module_& m);
 void bind_mpi(py::module_& m);
 void bind_flight_record(py::module_& m);
 void bind_heartbeat(py::module_& m);

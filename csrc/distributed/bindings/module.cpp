@@ -109,6 +109,7 @@ PYBIND11_MODULE(_distributed, m) {
   bind_errors(m);
   bind_stores(m);
   bind_groups(m);
+  bind_reducer(m);
   bind_mpi(m);
   bind_flight_record(m);
   bind_heartbeat(m);

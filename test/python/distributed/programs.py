@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import os
 import signal
 import time
+import weakref
 from datetime import timedelta
 from pathlib import Path
 
@@ -292,6 +295,156 @@ def training(rank: int, world: int, options: dict) -> list:
         optimizer.step()
         optimizer.zero_grad()
     return [p.detach().numpy().tolist() for p in inner.parameters()]
+
+
+class _Halves(taeda.nn.Module):
+    """Two layers, of which a call uses one or both; the first may be computed again."""
+
+    def __init__(self, again: bool = False) -> None:
+        super().__init__()
+        self.first, self.second = taeda.nn.Linear(3, 3), taeda.nn.Linear(3, 3)
+        self.again = again
+
+    def forward(self, x, first: bool = True, second: bool = True):
+        from taeda.utils.checkpoint import checkpoint
+
+        if first and self.again:
+            x = checkpoint(self.first, x, use_reentrant=True)
+            x = checkpoint(self.first, x, use_reentrant=True)
+        elif first:
+            x = self.first(x)
+        return self.second(x) if second else x
+
+
+def _grads(model) -> list:
+    return [None if p.grad is None else p.grad.tolist() for p in model.parameters()]
+
+
+def _averaged(model, calls: list) -> list:
+    """The mean over `calls` of gradients in one process."""
+    for p in model.parameters():
+        p.grad = None
+    for x, options in calls:
+        (model(x, **options).square().sum() / len(calls)).backward()
+    return _grads(model)
+
+
+def _told(f, *args, **kwargs) -> str:
+    try:
+        f(*args, **kwargs)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing was raised"
+
+
+def unused_parameters(rank: int, world: int, views: bool) -> list:
+    """Pairs of gradients that should agree; rank 1 uses the second layer alone."""
+    join(".", rank, world)
+    taeda.manual_seed(0)
+    inner = _Halves()
+    inputs = [taeda.randn(2, 3) for _ in range(world)]
+    model = DistributedDataParallel(
+        inner, find_unused_parameters=True, gradient_as_bucket_view=views
+    )
+    some = [{"first": r == 0} for r in range(world)]
+    none = [{"first": False} for _ in range(world)]
+    pairs = []
+    for options in (some, none, some):
+        model.zero_grad()
+        model(inputs[rank], **options[rank]).square().sum().backward()
+        pairs.append(_grads(inner))
+        calls = list(zip(inputs, options, strict=True))
+        pairs.append(_averaged(copy.deepcopy(inner), calls))
+    return pairs
+
+
+def computed_again(rank: int, world: int) -> list:
+    """Gradients with reentrant checkpoints in a static graph, and those of one process."""
+    join(".", rank, world)
+    taeda.manual_seed(0)
+    inner = _Halves(again=True)
+    inputs = [taeda.randn(2, 3, requires_grad=True) for _ in range(world)]
+    model = DistributedDataParallel(inner, static_graph=True, bucket_cap_mb=1e-5)
+    pairs = []
+    for _ in range(3):
+        model.zero_grad()
+        model(inputs[rank]).square().sum().backward()
+        pairs.append(_grads(inner))
+        calls = [(x, {}) for x in inputs]
+        pairs.append(_averaged(copy.deepcopy(inner), calls))
+    return pairs
+
+
+def broken_passes(rank: int, world: int) -> dict:
+    """What is raised by passes that go wrong, and after them."""
+    join(".", rank, world)
+    x, texts = taeda.ones(2, 3), {}
+
+    def passed(model, **options) -> str:
+        return _told(lambda: model(x, **options).sum().backward())
+
+    model = DistributedDataParallel(_Halves())
+    texts["left out"] = passed(model, first=False)
+    texts["after it"] = passed(model)
+    dist.set_debug_level(dist.DebugLevel.INFO)
+    model = DistributedDataParallel(_Halves())
+    passed(model, first=False)
+    texts["by name"] = passed(model)
+    dist.set_debug_level(dist.DebugLevel.OFF)
+    model = DistributedDataParallel(_Halves(), static_graph=True)
+    passed(model, first=False)
+    texts["changed"] = passed(model)
+    model = DistributedDataParallel(_Halves(again=True))
+    texts["again"] = _told(lambda: model(x.requires_grad_()).sum().backward())
+    model = DistributedDataParallel(_Halves())
+
+    def refuse(state, bucket):
+        raise KeyError(f"bucket {bucket.index()} of {state}")
+
+    model.register_comm_hook("hooks", refuse)
+    texts["hook"] = passed(model)
+    texts["after the hook"] = passed(model)
+    gone = weakref.ref(model.reducer)
+    del model
+    gc.collect()
+    texts["kept"] = str(gone() is not None)
+    return texts
+
+
+def other_gradients(rank: int, world: int) -> dict:
+    """Sparse gradients, and one that does not come though its leaf is reached."""
+    join(".", rank, world)
+    table = taeda.nn.Embedding(5, 2, sparse=True)
+    model = DistributedDataParallel(table)
+    model(taeda.tensor([rank, 3])).sum().backward()
+    sparse = table.weight.grad
+
+    class Nothing(taeda.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None
+
+    class Layer(taeda.nn.Linear):
+        def __init__(self) -> None:
+            super().__init__(2, 2)
+            self.idle = taeda.nn.Parameter(taeda.ones(2))
+
+        def forward(self, x):
+            return Nothing.apply(super().forward(x), self.idle)
+
+    layer = Layer()
+    parallel = DistributedDataParallel(layer)
+    for _ in range(2):
+        parallel(taeda.ones(1, 2) * (rank + 1)).sum().backward()
+    return {
+        "is sparse": sparse.is_sparse,
+        "table": sparse.to_dense().tolist(),
+        "weight": layer.weight.grad.tolist(),
+    }
 
 
 def low_precision(rank: int, world: int) -> dict:

@@ -12,6 +12,7 @@ from taeda.distributed._reducer import Reducer
 from taeda.distributed._types import ReduceOp
 from taeda.distributed.algorithms.join import Join, Joinable, JoinHook
 from taeda.nn.modules.module import Module
+from taeda.nn.modules.sparse import Embedding, EmbeddingBag
 
 from .scatter_gather import gather, scatter_kwargs
 
@@ -39,8 +40,26 @@ def _tensors_in(value) -> list:
     return [tensor for part in value for tensor in _tensors_in(part)]
 
 
+def _trained(module, skipped) -> dict:
+    """The parameters whose gradients are averaged, and their names."""
+    return {
+        p: name
+        for name, p in module.named_parameters()
+        if p.requires_grad and name not in skipped
+    }
+
+
+def _sparse_weights(module) -> set[int]:
+    """Ids of the parameters whose gradients will be sparse."""
+    return {
+        id(m.weight)
+        for m in module.modules()
+        if isinstance(m, (Embedding, EmbeddingBag)) and m.sparse
+    }
+
+
 def _limits(cap_mb, caps_mb) -> list[int]:
-    """Bytes of buckets, see `buckets_of`."""
+    """Bytes of buckets, see `Reducer`."""
     if caps_mb:
         return [max(1, int(cap * _MIB)) for cap in caps_mb]
     if cap_mb is None:
@@ -70,6 +89,9 @@ class _DDPJoinHook(JoinHook):
 
     def main_hook(self) -> None:
         ddp = self._ddp
+        if ddp.reducer.divide_by is None and not ddp._divide_by_initial_world_size:
+            # It had no input at all: others call what is called with a divisor.
+            ddp.reducer.divide_by = ddp.process_group.size()
         if ddp.reducer.rebuild():
             ddp._note_rebuilt()
         if not ddp._any_rank_syncs(is_joined=True):
@@ -155,11 +177,7 @@ class DistributedDataParallel(Module, Joinable):
                 raise NotImplementedError(f"DistributedDataParallel: {name}")
         skipped = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         self.parameters_to_ignore = skipped
-        found = {
-            p: name
-            for name, p in module.named_parameters()
-            if p.requires_grad and name not in skipped
-        }
+        found = _trained(module, skipped)
         if not found:
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any "
@@ -197,7 +215,6 @@ class DistributedDataParallel(Module, Joinable):
             self._compare_models(list(found))
             self._send_states(0, self._states(sends_buffers))
         self.mixed_precision, self._low = mixed_precision, None
-        dtype = None
         if mixed_precision is not None:
             from ._mixed_precision import LowPrecision
 
@@ -207,15 +224,20 @@ class DistributedDataParallel(Module, Joinable):
                     "gradient_as_bucket_view"
                 )
             self._low = LowPrecision(module, mixed_precision, skipped)
-            dtype = mixed_precision.reduce_dtype or mixed_precision.param_dtype
-        self.reducer = Reducer(
+        self.reducer = self._make_reducer(found)
+
+    def _make_reducer(self, found: dict) -> Reducer:
+        choice, sparse = self.mixed_precision, _sparse_weights(self.module)
+        return Reducer(
             found,
             self.process_group,
             self._limits,
-            find_unused_parameters,
-            static_graph,
-            gradient_as_bucket_view,
-            dtype,
+            self.find_unused_parameters,
+            self.static_graph,
+            self.gradient_as_bucket_view,
+            choice and (choice.reduce_dtype or choice.param_dtype),
+            found.values(),
+            [id(p) in sparse for p in found] if sparse else (),
         )
 
     # What ranks have in common.
@@ -304,7 +326,7 @@ class DistributedDataParallel(Module, Joinable):
         else:
             self.require_forward_param_sync = False
             if taeda.is_grad_enabled():
-                self.reducer.active = False
+                self.reducer.skip()
 
     def _must_sync_buffers(self) -> bool:
         return (
@@ -460,14 +482,8 @@ class DistributedDataParallel(Module, Joinable):
     def __setstate__(self, state: dict) -> None:
         super().__setstate__(state)
         self.process_group = _get_default_group()
-        self.reducer = Reducer(
-            [p for p in self.module.parameters() if p.requires_grad],
-            self.process_group,
-            self._limits,
-            self.find_unused_parameters,
-            self.static_graph,
-            self.gradient_as_bucket_view,
-        )
+        found = _trained(self.module, self.parameters_to_ignore)
+        self.reducer = self._make_reducer(found)
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
         """Facts for those who measure."""
@@ -482,10 +498,7 @@ class DistributedDataParallel(Module, Joinable):
             "broadcast_buffers": self.forward_sync_buffers,
             "bucket_cap_bytes": self.bucket_bytes_cap,
             "has_rebuilt_buckets": int(self._rebuilt > 0),
-            "bucket_sizes": ", ".join(
-                str(b.buffer.numel() * b.buffer.element_size())
-                for b in self.reducer.buckets
-            ),
+            "bucket_sizes": ", ".join(map(str, self.reducer.bucket_bytes())),
             "num_parameter_tensors": len(self.reducer.parameters),
             "is_multi_device_module": 0,
         }
