@@ -3,6 +3,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/grid_sampler.h>
 #include <taeda/gen/native/affine_grid_generator.h>
+#include <taeda/gen/native/affine_grid_generator_backward.h>
 #include <taeda/gen/native/grid_sampler.h>
 #include <taeda/gen/native/grid_sampler_2d.h>
 #include <taeda/gen/native/grid_sampler_2d_backward.h>
@@ -145,18 +146,16 @@ double place_of(int64_t i, int64_t n, bool align_corners) {
   return at * static_cast<double>(n - 1) / static_cast<double>(n);
 }
 
-}  // namespace
-
-Tensor affine_grid_generator(const Tensor& theta,
-                             ArrayRef<int64_t> size,
-                             bool align_corners) {
+// Homogeneous coordinates of all places, x first: [n, places, dims + 1].
+Tensor places_of_grid(ArrayRef<int64_t> size,
+                      bool align_corners,
+                      ScalarType dtype) {
   TAEDA_CHECK(size.size() == 4 || size.size() == 5,
               "AffineGridGenerator needs 4d (spatial) or 5d (volumetric) "
               "inputs, got size ",
               size);
   int64_t dims = static_cast<int64_t>(size.size()) - 2, places = 1;
   for (int64_t d = 0; d < dims; ++d) places *= size[static_cast<size_t>(d) + 2];
-  // Homogeneous coordinates of all places, x first.
   Tensor base = make_tensor("affine_grid", {places, dims + 1}, kDouble);
   double* at = base.mutable_data<double>();
   for (int64_t i = 0; i < places; ++i) {
@@ -168,15 +167,29 @@ Tensor affine_grid_generator(const Tensor& theta,
     }
     *at++ = 1;
   }
-  base = ops::expand(
-      cast(base, theta.dtype()), {size[0], places, dims + 1}, false);
+  return ops::expand(cast(base, dtype), {size[0], places, dims + 1}, false);
+}
+
+}  // namespace
+
+Tensor affine_grid_generator(const Tensor& theta,
+                             ArrayRef<int64_t> size,
+                             bool align_corners) {
+  Tensor base = places_of_grid(size, align_corners, theta.dtype());
   Tensor grid = ops::bmm(base, ops::transpose(theta, 1, 2));
-  DimVector shape{size[0]};
-  for (int64_t d = 0; d < dims; ++d) {
-    shape.push_back(size[static_cast<size_t>(d) + 2]);
-  }
-  shape.push_back(dims);
+  DimVector shape(size);
+  shape.erase(shape.begin() + 1);
+  shape.push_back(static_cast<int64_t>(size.size()) - 2);
   return ops::reshape(grid, shape);
+}
+
+Tensor affine_grid_generator_backward(const Tensor& grad,
+                                      ArrayRef<int64_t> size,
+                                      bool align_corners) {
+  Tensor base = places_of_grid(size, align_corners, grad.dtype());
+  int64_t dims = base.size(2) - 1;
+  Tensor rows = ops::reshape(grad, {size[0], base.size(1), dims});
+  return ops::bmm(ops::transpose(rows, 1, 2), base);
 }
 
 }  // namespace taeda::native

@@ -178,7 +178,20 @@ def _shown_default(argument: Argument) -> str:
     return format_default(value)
 
 
+def _for_python(argument: Argument) -> Argument:
+    """The argument with the default of a call from Python.
+
+    PyTorch's parser of such calls reads the constant that its schemas have for a mean
+    as 0: a loss that is called without `reduction` gives one value for each element
+    (`torch.kl_div(x, y)`), while the overload (`torch.ops.aten.kl_div`) gives the mean.
+    """
+    if argument.name == "reduction" and argument.default == 1:
+        return replace(argument, default=0)
+    return argument
+
+
 def _param(argument: Argument, record: Record) -> PyParam:
+    argument = _for_python(argument)
     name = argument.name
     if name == "self" and argument.type.is_tensor:
         name = "input"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from taeda._lazy import attributes
 
 from ._switches import own_precision as _own_precision
+from ._switches import frozen as _frozen
 from ._switches import properties as _properties
 
 __all__ = [
@@ -17,7 +18,9 @@ __all__ = [
     "cuda",
     "cudnn",
     "cusparselt",
+    "disable_global_flags",
     "flags",
+    "flags_frozen",
     "kleidiai",
     "mha",
     "miopen",
@@ -49,6 +52,19 @@ def flags(fp32_precision: str = "none"):
     from ._switches import Scope
 
     return Scope(set_flags, (fp32_precision,))
+
+
+def disable_global_flags() -> None:
+    """Refuse assignments to switches from now on, so that none is forgotten.
+
+    `flags()` of a backend still sets them for the length of a `with` block.
+    """
+    _frozen.write(True)
+
+
+def flags_frozen() -> bool:
+    """Whether `disable_global_flags` was called."""
+    return _frozen.read()
 
 
 _properties(__name__, fp32_precision=_own_precision("generic"))

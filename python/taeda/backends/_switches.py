@@ -40,12 +40,31 @@ class Kept:
         self.value = value
 
 
+# Whether switches are set in `flags()` blocks only, once a program has asked for it.
+frozen = Kept("backends.flags_frozen", False)
+
+
+def _assign(module: str, switch, value) -> None:
+    if frozen.read() and getattr(switch, "freezes", True):
+        raise RuntimeError(
+            f"not allowed to set {module} flags after disable_global_flags; please use "
+            "flags() context manager instead"
+        )
+    switch.write(value)
+
+
 def properties(module: str, **switches) -> None:
-    """Let attributes of a module be switches: objects with `read` and `write`."""
+    """Let attributes of a module be switches.
+
+    Args:
+        module: its full name.
+        switches: objects with `read` and `write`. One whose `freezes` is False may be
+            assigned after `disable_global_flags` as well.
+    """
     space = {
         name: property(
             lambda _, switch=switch: switch.read(),
-            lambda _, value, switch=switch: switch.write(value),
+            lambda _, value, switch=switch: _assign(module, switch, value),
         )
         for name, switch in switches.items()
     }

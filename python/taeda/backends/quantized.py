@@ -9,6 +9,9 @@ supported_engines = ["none"]
 
 
 class _Engine:
+    # There is no `flags` for it.
+    freezes = False
+
     @staticmethod
     def read() -> str:
         return "none"

@@ -90,8 +90,8 @@ def prod(
 ) -> Tensor:
     """Products of the elements that are not masked out; 1 where there are none."""
     data = filled("prod", input, mask)
-    # Products of no dims are the elements: unlike sums, they go dim by dim.
-    dims = dims_of(dim, data.ndim) if dim not in ((), []) else ()
+    # As in PyTorch an empty list names no dims here, and an empty tuple all of them.
+    dims = dims_of(dim, data.ndim) if dim != [] else ()
     if dtype is None and not (data.is_floating_point() or data.is_complex()):
         dtype = taeda.int64
     out = data if dtype is None else data.to(dtype=dtype)

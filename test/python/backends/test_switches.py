@@ -319,3 +319,16 @@ def test_flags_decorate_functions():
 
     for _ in range(2):
         assert depth(1) == [not before] * 2 and backends.mkldnn.enabled == before
+
+
+def test_switches_can_be_frozen(monkeypatch) -> None:
+    monkeypatch.setattr(backends._frozen, "value", False)
+    assert not backends.flags_frozen()
+    backends.disable_global_flags()
+    assert backends.flags_frozen()
+    with pytest.raises(RuntimeError, match="after disable_global_flags; please use"):
+        backends.mkldnn.enabled = False
+    with backends.mkldnn.flags(enabled=False):
+        assert not backends.mkldnn.enabled
+    assert backends.mkldnn.enabled
+    backends.quantized.engine = "none"  # it has no flags()

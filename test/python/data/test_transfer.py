@@ -204,3 +204,13 @@ def test_a_worker_forgets_a_batch_once_it_is_sent() -> None:
     counts = [count.max().item() for _, count in loader]
     # What the worker inherited from this process by its fork stays the same.
     assert set(counts) == {counts[0]}
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr", "bsc"])
+def test_sparse_tensors_keep_their_layout(layout: str) -> None:
+    block = ((1, 2),) if layout.startswith("b") else ()
+    dense = taeda.tensor([[0.0, 0, 1, 2], [3, 0, 0, 0]])
+    name = "to_sparse" if layout == "coo" else f"to_sparse_{layout}"
+    have = sent(getattr(dense, name)(*block))
+    assert str(have.layout) == f"taeda.sparse_{layout}"
+    assert taeda.equal(have.to_dense(), dense)

@@ -45,6 +45,17 @@ def test_affine_grid(same, values, size, corners):
     same(program, values(2, d, d + 1))
 
 
+def test_affine_grid_keeps_nothing():
+    theta = taeda.rand(1, 2, 3, dtype=taeda.float64, requires_grad=True)
+    grid = taeda.nn.functional.affine_grid(theta, (1, 1, 2, 2), True)
+    for times in (1, 2):
+        grid.sum().backward()
+        assert theta.grad.tolist() == [[[0.0, 0.0, 4.0 * times]] * 2]
+    assert taeda.autograd.gradgradcheck(
+        lambda t: taeda.nn.functional.affine_grid(t, (1, 1, 2, 3), False), (theta,)
+    )
+
+
 @pytest.mark.parametrize(
     ("mode", "beyond"), [("nearest", "zeros"), ("bilinear", "border")]
 )

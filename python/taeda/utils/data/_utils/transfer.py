@@ -25,6 +25,15 @@ MAX_FILES = 200  # of the 253 descriptors that a packet may carry
 _HEAD = struct.Struct("<?II")  # spilled, length of the plan, length of the pickle
 _VECTOR = os.sysconf("SC_IOV_MAX") if hasattr(os, "preadv") else 1
 
+# Layout -> the names of its offsets and indices.
+_ROWS, _COLUMNS = ("crow_indices", "col_indices"), ("ccol_indices", "row_indices")
+_OFFSETS = {
+    taeda.sparse_csr: _ROWS,
+    taeda.sparse_bsr: _ROWS,
+    taeda.sparse_csc: _COLUMNS,
+    taeda.sparse_bsc: _COLUMNS,
+}
+
 
 class _Writer(pickle.Pickler):
     """Pickles an object; lists its tensors and buffers instead of writing them."""
@@ -47,6 +56,10 @@ class _Writer(pickle.Pickler):
         if obj.layout == taeda.sparse_coo:
             parts = obj._indices(), obj._values(), tuple(obj.size())
             return _sparse, (*parts, obj.is_coalesced())
+        if obj.layout in _OFFSETS:
+            offsets, indices = _OFFSETS[obj.layout]
+            parts = getattr(obj, offsets)(), getattr(obj, indices)(), obj.values()
+            return _compressed, (*parts, tuple(obj.size()), obj.layout)
         if obj.layout != taeda.strided or obj.device.type != "cpu":
             raise NotImplementedError(
                 f"a worker cannot pass on a tensor of layout {obj.layout} on "
@@ -83,6 +96,10 @@ def _tensor(number: int):
 def _sparse(indices, values, size, coalesced: bool):
     tensor = taeda.sparse_coo_tensor(indices, values, size)
     return tensor._coalesced_(True) if coalesced else tensor
+
+
+def _compressed(offsets, indices, values, size, layout):
+    return taeda.sparse_compressed_tensor(offsets, indices, values, size, layout=layout)
 
 
 def _finish(tensor, kind, grad: bool, state: dict):
