@@ -5,6 +5,7 @@
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/as_strided.h>
 #include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/sparse_coo_tensor.h>
 #include <taeda/gen/ops/zero.h>
 #include <taeda/gen/ops/zeros.h>
 
@@ -115,10 +116,7 @@ Bucket Reducer::make_bucket(std::vector<size_t> numbers) const {
   const Tensor& first = parameters_[numbers[0]];
   made.is_sparse = !options_.sparse.empty() && options_.sparse[numbers[0]];
   const ScalarType dtype = options_.dtype.value_or(first.dtype());
-  if (made.is_sparse) {
-    made.buffer =
-        ops::zeros(first.sizes(), dtype, Layout::Sparse, first.device());
-  } else {
+  if (!made.is_sparse) {
     int64_t length = 0;
     for (size_t number : numbers) length += parameters_[number].numel();
     made.buffer = ops::zeros({length}, dtype, std::nullopt, first.device());
@@ -183,9 +181,13 @@ std::optional<std::vector<size_t>> Reducer::take_order() {
 void Reducer::set_order(const std::vector<size_t>& order) {
   auto lock = locked(mutex_);
   auto lists = cut_into_buckets(parameters_, order, options_);
-  const bool is_same = std::equal(
-      lists.begin(), lists.end(), buckets_.begin(), buckets_.end(),
-      [](const auto& numbers, const Bucket& b) { return numbers == b.numbers; });
+  const bool is_same = std::equal(lists.begin(),
+                                  lists.end(),
+                                  buckets_.begin(),
+                                  buckets_.end(),
+                                  [](const auto& numbers, const Bucket& b) {
+                                    return numbers == b.numbers;
+                                  });
   if (!is_same) make_buckets(std::move(lists));
 }
 
@@ -205,7 +207,9 @@ Reducer::Reducer(std::vector<Tensor> parameters,
   TAEDA_CHECK(!options_.limits.empty(), "Reducer: there are no bucket sizes");
   for (size_t i = 0; i < parameters_.size(); ++i) {
     TAEDA_CHECK(parameters_[i].requires_grad(),
-                "Reducer: parameter ", i, " requires no gradient");
+                "Reducer: parameter ",
+                i,
+                " requires no gradient");
     numbers_.emplace(parameters_[i].impl(), i);
   }
   // Gradients come about in the reverse order of use.
@@ -538,6 +542,17 @@ void Reducer::receive(Bucket& bucket) {
   }
 }
 
+// No rows of a table.
+static Tensor no_rows(const Tensor& like) {
+  DimVector sizes(like.sizes().begin(), like.sizes().end());
+  sizes[0] = 0;
+  const Tensor indices = ops::zeros({1, 0}, kLong, std::nullopt, like.device());
+  return ops::sparse_coo_tensor(
+      indices,
+      ops::zeros(sizes, like.dtype(), std::nullopt, like.device()),
+      like.sizes());
+}
+
 void Reducer::shadow() {
   auto lock = locked(mutex_);
   GradModeGuard no_grad(false);
@@ -547,6 +562,9 @@ void Reducer::shadow() {
     stand_ins.push_back(make_bucket(b.numbers));
     stand_ins.back().index = b.index;
     stand_ins.back().is_last = b.is_last;
+    if (b.is_sparse) {
+      stand_ins.back().buffer = no_rows(parameters_[b.numbers[0]]);
+    }
     waits.push_back(sender_->send(stand_ins.back()));
   }
   if (tells_used()) {

@@ -14,11 +14,11 @@ TAEDA_INTERNAL_NAMES
 
 // Gradients that travel together.
 struct Bucket {
-  size_t index = 0;              // in the order of sending
-  std::vector<size_t> numbers;   // of its parameters
-  Tensor buffer;                 // all gradients in one dimension
-  std::vector<Tensor> views;     // of the buffer, of the parameters' shapes
-  size_t left = 0;               // gradients of this pass that have not come
+  size_t index = 0;             // in the order of sending
+  std::vector<size_t> numbers;  // of its parameters
+  Tensor buffer;                // all gradients in one dimension
+  std::vector<Tensor> views;    // of the buffer, of the parameters' shapes
+  size_t left = 0;              // gradients of this pass that have not come
   bool is_last = false;
   // One parameter, whose gradient is a sparse tensor: that is the buffer, and
   // there are no views.

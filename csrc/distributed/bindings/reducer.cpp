@@ -84,11 +84,11 @@ class PythonSender final : public BucketSender {
     return [wait = std::move(wait)] { as_python(wait); };
   }
   static Wait waiting(py::object wait) {
-    auto held = std::shared_ptr<py::object>(
-        new py::object(std::move(wait)), [](py::object* o) {
-          py::gil_scoped_acquire gil;
-          delete o;
-        });
+    auto held = std::shared_ptr<py::object>(new py::object(std::move(wait)),
+                                            [](py::object* o) {
+                                              py::gil_scoped_acquire gil;
+                                              delete o;
+                                            });
     return [held] {
       py::gil_scoped_acquire gil;
       (*held)();
@@ -143,11 +143,10 @@ Both make(const py::sequence& parameters,
 // A pass that runs holds the reducer's lock and may wait for Python's, so who
 // asks for the former gives the latter away.
 void bind_reducer(py::module_& m) {
-  py::class_<Both>(
-      m,
-      "Reducer",
-      "Averages gradients while a backward pass goes on; see "
-      "taeda.distributed._reducer.")
+  py::class_<Both>(m,
+                   "Reducer",
+                   "Averages gradients while a backward pass goes on; see "
+                   "taeda.distributed._reducer.")
       .def(py::init(&make),
            py::arg("parameters"),
            py::arg("options"),
@@ -161,7 +160,8 @@ void bind_reducer(py::module_& m) {
             b.reducer->prepare(found);
           },
           py::arg("outputs"))
-      .def("skip", [](const Both& b) { b.reducer->skip(); }, Released())
+      .def(
+          "skip", [](const Both& b) { b.reducer->skip(); }, Released())
       .def(
           "check_finished",
           [](const Both& b) { b.reducer->check_finished(); },
@@ -177,7 +177,8 @@ void bind_reducer(py::module_& m) {
           },
           py::arg("order"),
           Released())
-      .def("shadow", [](const Both& b) { b.reducer->shadow(); }, Released())
+      .def(
+          "shadow", [](const Both& b) { b.reducer->shadow(); }, Released())
       .def("remove_hooks", [](const Both& b) { b.reducer->remove_hooks(); })
       .def(
           "bucket_bytes",

@@ -1,8 +1,8 @@
 """What stands above the reducer of `taeda._distributed`: how buckets are sent.
 
-The reducer gathers gradients into buckets while the backward pass goes on. It sends them
-over a group of the CPU by itself; here they come where a communication hook or another
-backend takes them.
+The reducer gathers gradients into buckets while the backward pass goes on. It sends
+them over a group of the CPU by itself; here they come where a communication hook or
+another backend takes them.
 """
 
 from __future__ import annotations

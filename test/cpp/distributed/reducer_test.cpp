@@ -20,6 +20,7 @@ namespace {
 
 constexpr size_t kParameters = 11;
 constexpr int kRanks = 3;
+constexpr int kSteps = 500;  // of each of four kinds
 
 // Leaves of 1, 4, 7, ... elements.
 std::vector<Tensor> leaves() {
@@ -133,7 +134,8 @@ TEST(Reducer, GradientsAreViewsOfBuckets) {
 TEST(Reducer, TellsWhichParametersWereLeftOut) {
   Fixture f(small_buckets());
   f.step({0, 1, 2, 4, 5, 6, 7, 8, 10});
-  expect_throws(ErrorKind::Runtime, "did not receive grad for rank 0: 3 9",
+  expect_throws(ErrorKind::Runtime,
+                "did not receive grad for rank 0: 3 9",
                 [&] { f.step(all_numbers()); });
 }
 
@@ -145,9 +147,10 @@ TEST(Reducer, APassThatFailsIsUnfinished) {
   };
   Fixture f(small_buckets());
   autograd::register_hook(f.parameters[5], std::make_shared<Failing>());
-  expect_throws(ErrorKind::Value, "no gradient today",
-                [&] { f.step(all_numbers()); });
-  expect_throws(ErrorKind::Runtime, "Expected to have finished reduction in the prior iteration",
+  expect_throws(
+      ErrorKind::Value, "no gradient today", [&] { f.step(all_numbers()); });
+  expect_throws(ErrorKind::Runtime,
+                "Expected to have finished reduction in the prior iteration",
                 [&] { f.step(all_numbers()); });
 }
 
@@ -159,7 +162,8 @@ TEST(Reducer, AStaticGraphMayNotChange) {
   for (int step = 0; step < 3; ++step) f.step(some);
   EXPECT_EQ(f.sender->summed, 1u);
   EXPECT_FALSE(autograd::grad_of(f.parameters[1]).defined());
-  expect_throws(ErrorKind::Runtime, "Your training graph has changed in this iteration",
+  expect_throws(ErrorKind::Runtime,
+                "Your training graph has changed in this iteration",
                 [&] { f.step(all_numbers()); });
 }
 
@@ -215,8 +219,8 @@ void train(Group& group, int rank, ReducerOptions options, int steps) {
   std::vector<Tensor> parameters = leaves();
   auto shared = std::shared_ptr<Group>(&group, [](Group*) {});
   options.rank = rank;
-  auto reducer = Reducer::make(
-      parameters, options, std::make_shared<GroupSender>(shared));
+  auto reducer =
+      Reducer::make(parameters, options, std::make_shared<GroupSender>(shared));
   for (int step = 0; step < steps; ++step) {
     reducer->check_finished();
     // Any order that the ranks agree on.
@@ -250,25 +254,25 @@ void train_on_ranks(const char* name,
 }
 
 TEST(ReducerStress, ChangingOrder) {
-  train_on_ranks("order", small_buckets(), 1000);
+  train_on_ranks("order", small_buckets(), kSteps);
 }
 
 TEST(ReducerStress, ChangingUnusedParameters) {
   ReducerOptions options = small_buckets();
   options.find_unused = true;
-  train_on_ranks("unused", options, 1000);
+  train_on_ranks("unused", options, kSteps);
 }
 
 TEST(ReducerStress, Views) {
   ReducerOptions options = small_buckets();
   options.find_unused = options.views = true;
-  train_on_ranks("views", options, 1000);
+  train_on_ranks("views", options, kSteps);
 }
 
 TEST(ReducerStress, StaticGraph) {
   ReducerOptions options = small_buckets();
   options.static_graph = true;
-  train_on_ranks("static", options, 1000);
+  train_on_ranks("static", options, kSteps);
 }
 
 }  // namespace

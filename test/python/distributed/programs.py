@@ -359,7 +359,7 @@ def unused_parameters(rank: int, world: int, views: bool) -> list:
 
 
 def computed_again(rank: int, world: int) -> list:
-    """Gradients with reentrant checkpoints in a static graph, and those of one process."""
+    """Pairs as above, with reentrant checkpoints in a static graph."""
     join(".", rank, world)
     taeda.manual_seed(0)
     inner = _Halves(again=True)
@@ -405,7 +405,7 @@ def broken_passes(rank: int, world: int) -> dict:
     texts["hook"] = passed(model)
     texts["after the hook"] = passed(model)
     gone = weakref.ref(model.reducer)
-    del model
+    model = None
     gc.collect()
     texts["kept"] = str(gone() is not None)
     return texts
