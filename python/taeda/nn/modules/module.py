@@ -136,6 +136,7 @@ class Module(Hooks, State, Tree, Convert):
     dump_patches: bool = False
     call_super_init: bool = False
     training: bool
+    _hooked: bool = True  # for classes that restore their state without `super()`
     _parameters: dict
     _buffers: dict
     _modules: dict
@@ -397,7 +398,15 @@ class Module(Hooks, State, Tree, Convert):
         return {name: x for name, x in self.__dict__.items() if name != compiled}
 
     def __setstate__(self, state) -> None:
-        self.__dict__.update({"_hooked": True, **state})
+        own = self.__dict__
+        own.update(state)
+        if not own.get("_hooked", False):
+            # A file has every table, so that PyTorch finds them. An empty one goes:
+            # it would be filled later without `__getattr__`, which sets the flag.
+            for name in CALL_TABLES:
+                if name in own and not own[name]:
+                    del own[name]
+            own["_hooked"] = not CALL_TABLES.isdisjoint(own)
 
     def _get_name(self) -> str:
         return type(self).__name__
