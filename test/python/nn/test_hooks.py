@@ -196,7 +196,3 @@ def test_hooks_of_restored_modules_run(again, kind):
 
 def _returns_nothing(*_):
     """A hook that files can name."""
-
-
-def test_a_restored_module_keeps_the_short_call():
-    assert not _through_a_file(nn.Linear(2, 2))._hooked

@@ -400,13 +400,10 @@ class Module(Hooks, State, Tree, Convert):
     def __setstate__(self, state) -> None:
         own = self.__dict__
         own.update(state)
-        if not own.get("_hooked", False):
-            # A file has every table, so that PyTorch finds them. An empty one goes:
-            # it would be filled later without `__getattr__`, which sets the flag.
-            for name in CALL_TABLES:
-                if name in own and not own[name]:
-                    del own[name]
-            own["_hooked"] = not CALL_TABLES.isdisjoint(own)
+        # A file has every table, as PyTorch's do: hooks put into one that is there
+        # pass by `__getattr__`, which would set the flag.
+        if "_hooked" not in state or not CALL_TABLES.isdisjoint(own):
+            own["_hooked"] = True
 
     def _get_name(self) -> str:
         return type(self).__name__
