@@ -55,8 +55,8 @@ def _check(module, batch_size, loss_reduction) -> None:
         if getattr(weight, "grad_sample", None) is not None:
             raise RuntimeError(
                 "call_for_per_sample_grads: Current Expanded Weights accumulates the"
-                " gradients, which will be incorrect for multiple calls without clearing"
-                f" gradients; set grad_sample of {name} to None"
+                " gradients, which will be incorrect for multiple calls without"
+                f" clearing gradients; set grad_sample of {name} to None"
             )
 
 
@@ -68,8 +68,8 @@ def call_for_per_sample_grads(
     After `backward` each parameter that requires grad has, in `grad_sample`, a tensor
     of shape (batch, *parameter.shape): what each sample alone contributes. With
     `loss_reduction` "mean" it is scaled by the batch size, so that a mean over samples
-    gives what a sum would. The batch size is that of the tensors passed in (dimension 0,
-    or 1 where `batch_first` is False) unless `batch_size` says it.
+    gives what a sum would. The batch size is that of the tensors passed in (dimension
+    0, or 1 where `batch_first` is False) unless `batch_size` says it.
 
     Raises:
         RuntimeError: for a module with layers other than linear, convolution,
