@@ -150,7 +150,10 @@ def _reduce_program(obj):
         missing: dict = {n: OrderedDict() for n in _HOOKS if n not in state}
         missing["_is_full_backward_hook"] = None
         missing["_non_persistent_buffers_set"] = set()
-        return (*reduced[:2], {**missing, **state}, *reduced[3:])
+        written = {**missing, **state}
+        # With all tables there it is untrue, and PyTorch does not know it.
+        written.pop("_hooked", None)
+        return (*reduced[:2], written, *reduced[3:])
     return NotImplemented
 
 

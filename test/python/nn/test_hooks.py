@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import io
+
 import pytest
 import taeda
 from taeda import nn
@@ -160,3 +163,36 @@ def test_a_removed_pre_hook_leaves_no_flag_behind():
     assert handle.id in layer._forward_pre_hooks_with_kwargs
     handle.remove()
     assert not layer._forward_pre_hooks_with_kwargs
+
+
+class _RestoresItself(nn.Linear):
+    """A class that does not call `Module.__setstate__`, as some packages' do."""
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+
+
+def _through_a_file(module):
+    file = io.BytesIO()
+    taeda.save(module, file)
+    file.seek(0)
+    return taeda.load(file, weights_only=False)
+
+
+@pytest.mark.parametrize("again", [_through_a_file, copy.deepcopy, copy.copy])
+@pytest.mark.parametrize("kind", [nn.Linear, _RestoresItself])
+def test_hooks_of_restored_modules_run(again, kind):
+    seen = []
+    kept = kind(2, 2)
+    kept.register_forward_hook(_returns_nothing)
+    for module in (again(kind(2, 2)), again(kept)):
+        module.register_forward_pre_hook(lambda *_: seen.append("before"))
+        module.register_forward_hook(lambda *_: seen.append("after"))
+        module.register_full_backward_hook(lambda *_: seen.append("backward"))
+        module(taeda.ones(1, 2)).sum().backward()
+        assert seen == ["before", "after", "backward"]
+        seen.clear()
+
+
+def _returns_nothing(*_):
+    """A hook that files can name."""

@@ -136,6 +136,7 @@ class Module(Hooks, State, Tree, Convert):
     dump_patches: bool = False
     call_super_init: bool = False
     training: bool
+    _hooked: bool = True  # for classes that restore their state without `super()`
     _parameters: dict
     _buffers: dict
     _modules: dict
@@ -397,7 +398,12 @@ class Module(Hooks, State, Tree, Convert):
         return {name: x for name, x in self.__dict__.items() if name != compiled}
 
     def __setstate__(self, state) -> None:
-        self.__dict__.update({"_hooked": True, **state})
+        own = self.__dict__
+        own.update(state)
+        # A file has every table, as PyTorch's do: hooks put into one that is there
+        # pass by `__getattr__`, which would set the flag.
+        if "_hooked" not in state or not CALL_TABLES.isdisjoint(own):
+            own["_hooked"] = True
 
     def _get_name(self) -> str:
         return type(self).__name__
