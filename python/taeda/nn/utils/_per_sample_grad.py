@@ -124,8 +124,8 @@ def _common_size(leaves: list, dim: int) -> int:
     if len(sizes) > 1:
         first, second = sorted(sizes)[:2]
         raise RuntimeError(
-            f"When computing batch size, found at least one input with batch size {first}"
-            f" and one with batch size {second}: give batch_size"
+            "When computing batch size, found at least one input with batch size "
+            f"{first} and one with batch size {second}: give batch_size"
         )
     return sizes.pop()
 
