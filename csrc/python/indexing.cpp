@@ -336,6 +336,9 @@ PyObject* get_item(PyObject* self, PyObject* key) {
 
 void set_item(PyObject* self, PyObject* key, PyObject* value) {
   const TensorBase& t = unwrap(self);
+  if (TAEDA_UNLIKELY(t.layout() != Layout::Strided)) {
+    raise(PyExc_TypeError, "Cannot assign to a sparse tensor");
+  }
   // x[True] is all of x, x[False] nothing.
   if (key == Py_True) key = Py_Ellipsis;
   if (key == Py_False) return static_cast<void>(assigned(t, value));

@@ -68,6 +68,17 @@ bool adds_in_place(const Tensor& out, const Tensor& sparse) {
          out.dtype() == sparse.dtype() && out.dtype() != kBool;
 }
 
+void check_no_broadcast(const Tensor& self, const Tensor& sparse) {
+  TAEDA_CHECK(
+      self.sizes() == sparse.sizes(),
+      "add: expected 'self' and 'other' to have same size, but self has "
+      "size ",
+      self.sizes(),
+      " while other has size ",
+      sparse.sizes(),
+      " (a strided and a sparse tensor are not broadcast)");
+}
+
 Tensor add_sparse(const Tensor& self,
                   const Tensor& other,
                   const Scalar& alpha) {
@@ -88,6 +99,7 @@ Tensor add_sparse(const Tensor& self,
     add_into(sum, other, alpha);
     return sum;
   }
+  check_no_broadcast(self, other);
   return ops::add(self, to_strided(other), alpha);
 }
 
@@ -104,6 +116,7 @@ void add_sparse_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
     add_into(self, other, alpha);
     self.impl()->bump_version();
   } else {
+    check_no_broadcast(self, other);
     ops::add_(self, to_strided(other), alpha);
   }
 }

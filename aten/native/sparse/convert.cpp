@@ -29,6 +29,8 @@
 #include <taeda/gen/ops/searchsorted.h>
 #include <taeda/gen/ops/to.h>
 
+#include <string>
+
 namespace taeda::native {
 
 using MaybeInt = std::optional<int64_t>;
@@ -60,10 +62,11 @@ void check_sparse_dim(const Tensor& self, int64_t sparse) {
   if (is_coo(self) || is_compressed(self.layout())) {
     int64_t has = batch_dims(self) + sparse_dims(self);
     TAEDA_CHECK(sparse == has,
-                "to_sparse: conversion from ",
+                is_coo(self) ? "to_sparse" : "sparse_compressed_to_sparse",
+                ": conversion from ",
                 layout_word(self.layout()),
                 " to Sparse with sparse_dim argument !=",
-                has,
+                is_coo(self) ? "self.sparse_dim()" : std::to_string(has),
                 " is not supported");
     return;
   }
@@ -114,13 +117,14 @@ Tensor convert(std::string_view op,
                Block block,
                MaybeInt dense_dim) {
   if (is_coo(self)) {
-    TAEDA_CHECK(sparse_dims(self) == 2,
-                "Only tensors with two sparse dimensions can be converted to "
-                "the ",
-                layout_word(layout),
-                " layout, got self with ",
-                sparse_dims(self),
-                " sparse dimensions.");
+    TAEDA_CHECK(
+        sparse_dims(self) == 2,
+        op,
+        ": conversion from Sparse to ",
+        layout_word(layout),
+        " for input tensors with sparse_dim()!=2 is not supported, got ",
+        sparse_dims(self),
+        " sparse dimensions");
     return compress(self, {layout, block, dense_dims(self)});
   }
   if (is_compressed(self.layout())) {
@@ -208,6 +212,9 @@ Tensor to_sparse(const Tensor& self,
                  std::optional<Layout> layout,
                  MaybeSizes blocksize,
                  MaybeInt dense_dim) {
+  if (layout == Layout::Strided) {
+    return to_dense(self, std::nullopt, std::nullopt);
+  }
   Wanted w = wanted(self, layout, blocksize);
   if (is_already(self, w.layout, w.block)) return self;
   return ops::_to_sparse(self, layout, blocksize, dense_dim);

@@ -105,7 +105,7 @@ Tensor zeros_like_sparse(const Tensor& self,
                          MaybeLayout layout,
                          MaybeDevice device,
                          MaybeBool,
-                         MaybeFormat) {
+                         MaybeFormat format) {
   Layout wanted = layout.value_or(self.layout());
   if (wanted == Layout::Strided) {
     return ops::zeros(self.sizes(),
@@ -113,6 +113,8 @@ Tensor zeros_like_sparse(const Tensor& self,
                       std::nullopt,
                       device.value_or(self.device()));
   }
+  TAEDA_CHECK(!format || !is_coo(self),
+              "memory format option is only supported by strided tensors");
   TAEDA_CHECK_AS(NotImplemented,
                  wanted == self.layout(),
                  "zeros_like: layout ",

@@ -4,14 +4,18 @@
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/sparse/entries.h>
 #include <taeda/aten/native/sparse/kernels.h>
+#include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/any.h>
 #include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/empty.h>
 #include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/ne.h>
 #include <taeda/gen/ops/resize_.h>
+#include <taeda/gen/ops/to.h>
 #include <taeda/gen/ops/zeros.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -77,6 +81,21 @@ bool keeps_zero(const OperatorEntry& op,
   return !ops::item(ops::any(ops::ne(result, Scalar(0)))).to_bool();
 }
 
+// Whether f(x) + f(y) is f(x + y), tried on whole numbers and fractions: then
+// entries of one place need not be added up first.
+bool keeps_sums(const OperatorEntry& op,
+                std::span<IValue> values,
+                const Tensor& like) {
+  auto of = [&](std::array<double, 3> numbers) {
+    Tensor t = ops::empty({3}, kDouble, std::nullopt, Device());
+    std::ranges::copy(numbers, t.mutable_data<double>());
+    ScalarType computed = is_complex(like.dtype()) ? like.dtype() : kDouble;
+    return on_values(op, values, ops::to(t, computed));
+  };
+  Tensor apart = ops::add(of({-1.5, 0.25, 1}), of({2, 0.5, 2}), Scalar(1));
+  return !ops::item(ops::any(ops::ne(apart, of({0.5, 0.75, 3})))).to_bool();
+}
+
 class SparseFallback final : public BoxedKernel {
  public:
   void call(const OperatorEntry& op,
@@ -103,13 +122,28 @@ class SparseFallback final : public BoxedKernel {
     for (size_t i = 0; i < op.written_count; ++i) {
       targets.push_back(arguments[op.written_first + i].get<TensorBase>());
     }
-    if (op.info->form == Form::Out) arguments.resize(op.written_first);
+    if (op.info->form == Form::Out) {
+      arguments.resize(op.written_first);
+    } else {
+      check_in_place(functional, arguments);
+    }
     if (arguments.size() != functional.info->arguments) no_kernel(op, keys);
     Stack results = call_with(functional, arguments);
     for (size_t i = 0; i < targets.size(); ++i) {
       write_result(op, targets[i], results[i].get<TensorBase>());
     }
     boxing::keep_written(op, stack, base);
+  }
+
+  // In place there is nowhere for the sums of entries of one place.
+  static void check_in_place(const OperatorEntry& op,
+                             std::span<IValue> values) {
+    if (op.info->record->family != Family::Pointwise) return;
+    const Tensor* self = only_tensor(op, values);
+    bool apart = self != nullptr && is_coo(*self) && !parts_of(*self).coalesced;
+    TAEDA_CHECK(!apart || keeps_sums(op, values, *self),
+                op.name,
+                "_ requires coalesced input");
   }
 
   static void run_on_values(const OperatorEntry& op,

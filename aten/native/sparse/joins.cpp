@@ -47,10 +47,10 @@ Tensor cat_sparse(TensorList tensors, int64_t dim) {
                 "All tensors must have the same number of dims");
     for (int64_t i = 0; i < t.dim(); ++i) {
       TAEDA_CHECK(i == d || t.size(i) == first.size(i),
-                  "Sizes of tensors must match except in dimension ",
-                  d,
-                  ". Expected ",
+                  "All tensors must have the same shape: ",
                   first.sizes(),
+                  " except in dimension ",
+                  d,
                   ", got ",
                   t.sizes());
     }

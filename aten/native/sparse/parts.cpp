@@ -88,8 +88,7 @@ Tensor coalesce_(const Tensor& self) {
 
 void set_coalesced(const Tensor& self, bool on) {
   check_coo("_coalesced_", self);
-  const SparseParts& p = parts_of(self);
-  set_parts(self, make_coo(p.indices, p.values, self.sizes(), on));
+  set_parts(self, with_order(self, on));
 }
 
 Tensor raw_indices(const Tensor& self) {

@@ -65,6 +65,11 @@ void check_product(const Tensor& a, const Tensor& b) {
               "x",
               b.size(1),
               ")");
+  TAEDA_CHECK(a.dtype() == b.dtype() || !is_sparse(a) || !is_sparse(b),
+              "mat1 dtype ",
+              type_name(a.dtype()),
+              " does not match mat2 dtype ",
+              type_name(b.dtype()));
   TAEDA_CHECK(a.dtype() == b.dtype(),
               "mat1 and mat2 must have the same dtype, but got ",
               type_name(a.dtype()),
@@ -152,7 +157,13 @@ Tensor addmm_sparse(const Tensor& self,
 }
 
 Tensor mv_sparse(const Tensor& self, const Tensor& vec) {
-  TAEDA_CHECK(self.dim() == 2 && vec.dim() == 1 && self.size(1) == vec.size(0),
+  bool fits = self.dim() == 2 && vec.dim() == 1 && self.size(1) == vec.size(0);
+  TAEDA_CHECK(fits || !is_coo(self),
+              "mv: expected self.size(-1) == vec.size(-1), got ",
+              self.sizes(),
+              " and ",
+              vec.sizes());
+  TAEDA_CHECK(fits,
               "size mismatch, got input (",
               self.sizes(),
               "), vec (",

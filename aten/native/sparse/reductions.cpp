@@ -67,8 +67,14 @@ Tensor sum_along(const Tensor& given,
   const SparseParts& p = parts_of(self);
   int64_t sparse = sparse_dims(self);
   std::vector<bool> gone(static_cast<size_t>(self.dim()), dims.empty());
-  for (int64_t d : dims)
-    gone[static_cast<size_t>(wrap_dim(d, self.dim()))] = true;
+  for (int64_t d : dims) {
+    int64_t at = wrap_dim(d, self.dim());
+    TAEDA_CHECK(!gone[static_cast<size_t>(at)],
+                "sum: dim ",
+                at,
+                " appears multiple times in the list of dims");
+    gone[static_cast<size_t>(at)] = true;
+  }
   DimVector inner, sizes;
   std::vector<Tensor> rows;
   bool all_sparse = true, none_sparse = true;

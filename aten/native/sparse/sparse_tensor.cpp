@@ -103,6 +103,12 @@ Tensor with_values(const Tensor& self, const Tensor& values) {
       self.layout(), p.offsets, p.indices, values, self.sizes(), p.coalesced);
 }
 
+Tensor with_order(const Tensor& self, bool coalesced) {
+  const SparseParts& p = parts_of(self);
+  return make_sparse(
+      self.layout(), p.offsets, p.indices, p.values, self.sizes(), coalesced);
+}
+
 Tensor empty_coo(IntArrayRef sizes,
                  int64_t sparse_dims,
                  ScalarType dtype,

@@ -61,6 +61,8 @@ TAEDA_API Tensor make_compressed(Layout layout,
                                  IntArrayRef sizes);
 // A tensor like `self` with other values for its entries.
 Tensor with_values(const Tensor& self, const Tensor& values);
+// The same parts, said to be coalesced or not.
+Tensor with_order(const Tensor& self, bool coalesced);
 // Without entries.
 Tensor empty_coo(IntArrayRef sizes,
                  int64_t sparse_dims,

@@ -102,10 +102,13 @@ Tensor permute_sparse(const Tensor& self, IntArrayRef dims) {
   }
   std::vector<Tensor> rows;
   for (int64_t d : places) rows.push_back(ops::select(p.indices, 0, d));
-  return make_coo(in_order ? p.indices : stacked(rows, p.indices),
-                  ops::permute(p.values, values),
-                  sizes,
-                  p.coalesced && (in_order || p.values.size(0) == 0));
+  Tensor moved = make_coo(in_order ? p.indices : stacked(rows, p.indices),
+                          ops::permute(p.values, values),
+                          sizes,
+                          /*coalesced=*/false);
+  // As in PyTorch, which asks for the first dim as it is written.
+  bool first = in_order && (dims.empty() || dims[0] == 0);
+  return with_order(moved, p.coalesced && (first || p.values.size(0) == 0));
 }
 
 Layout transposed_layout(Layout l) {
@@ -351,11 +354,11 @@ Tensor sparse_broadcast_to(const Tensor& self, IntArrayRef size) {
     int64_t wanted = size[static_cast<size_t>(d)];
     if (wanted == t.size(d)) continue;
     TAEDA_CHECK(t.size(d) == 1,
-                "The expanded size of the tensor (",
-                wanted,
-                ") must match the existing size (",
+                "_sparse_broadcast_to: the length ",
                 t.size(d),
-                ") at non-singleton dimension ",
+                " does not broadcast to ",
+                wanted,
+                " at dimension ",
                 d);
     if (d < sparse) {
       t = repeat_along(t, d, wanted);

@@ -36,6 +36,7 @@ _LAZY_NAMES = {
     ".profiler._kinds": "DeviceType",
 }
 _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.split()}
+_WHERE["_force_original_view_tracking"] = "grad_mode"
 _SUBMODULES = frozenset(
     "anomaly_mode forward_ad function functional grad_mode graph profiler "
     "variable".split()

@@ -8,7 +8,6 @@ from taeda import _C
 __all__ = [
     "enable_grad",
     "enforce_grad_layout_policy",
-    "force_original_view_tracking",
     "inference_mode",
     "no_grad",
     "set_grad_enabled",
@@ -222,7 +221,7 @@ class set_multithreading_enabled(_Decorator):
         return type(self)(self.mode)
 
 
-class force_original_view_tracking(_Decorator):
+class _force_original_view_tracking(_Decorator):
     """Kept for programs that use it: views are always replayed by geometry."""
 
     def __init__(self, mode: bool) -> None:
@@ -234,7 +233,7 @@ class force_original_view_tracking(_Decorator):
     def __exit__(self, exc_type, exc_value, traceback) -> None:
         pass
 
-    def clone(self) -> force_original_view_tracking:
+    def clone(self) -> _force_original_view_tracking:
         """Another one with the same mode."""
         return type(self)(self.mode)
 

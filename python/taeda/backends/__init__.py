@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from taeda._lazy import attributes
 
-from ._switches import own_precision as _own_precision
 from ._switches import frozen as _frozen
+from ._switches import own_precision as _own_precision
 from ._switches import properties as _properties
 
 __all__ = [

@@ -305,8 +305,8 @@ def _chosen(use_reentrant: bool | None, name: str) -> bool:
         import warnings
 
         warnings.warn(
-            f"utils.checkpoint.{name}: pass use_reentrant explicitly; False is "
-            "recommended, True is what leaving it out means now",
+            f"utils.checkpoint.{name}: the use_reentrant parameter should be passed "
+            "explicitly. False is recommended, True is what leaving it out means now",
             stacklevel=3,
         )
         return True

@@ -97,3 +97,8 @@ def test_a_view_without_gradients_of_a_result_knows_it(keepdim):
         view = y[::2]
     assert not y._is_view() and view._base is y
     assert view.requires_grad and view.grad_fn is None
+
+
+def test_views_are_tracked_by_geometry():
+    with taeda.autograd._force_original_view_tracking(False):
+        assert taeda.ones(2, requires_grad=True).view(1, 2).requires_grad

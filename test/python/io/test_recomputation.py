@@ -165,7 +165,7 @@ def test_refused_arguments() -> None:
         checkpoint(lambda z: z, x, use_reentrant=True, debug=True)
     with pytest.raises(ValueError, match="determinism_check"):
         checkpoint(lambda z: z, x, use_reentrant=False, determinism_check="x")
-    with pytest.warns(UserWarning, match="use_reentrant"):
+    with pytest.warns(UserWarning, match="use_reentrant parameter should be passed"):
         checkpoint(lambda z: z * 1, x)
     with pytest.warns(UserWarning, match="requires_grad"):
         checkpoint(lambda z: z * 1, taeda.ones(1), use_reentrant=True)

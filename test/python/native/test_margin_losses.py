@@ -48,3 +48,23 @@ def test_errors():
         F.multi_margin_loss(x, taeda.tensor([0]))
     with pytest.raises(RuntimeError, match="inconsistent target size"):
         F.multilabel_margin_loss(x, taeda.tensor([0, 1, 2]))
+
+
+def test_calls_without_a_reduction_give_each_element(torch):
+    """PyTorch's bindings do not reduce, although the overloads take the mean."""
+    calls = {
+        "kl_div": lambda T, f, x: f(x, x),
+        "margin_ranking_loss": lambda T, f, x: f(x, x, x),
+        "cosine_embedding_loss": lambda T, f, x: f(x, x, T.ones(2)),
+        "triplet_margin_loss": lambda T, f, x: f(x, x, x),
+        "binary_cross_entropy_with_logits": lambda T, f, x: f(x, x),
+    }
+    for name, call in calls.items():
+        got, want = (
+            call(T, getattr(T, name), T.ones(2, 3)).shape for T in (taeda, torch)
+        )
+        assert tuple(got) == tuple(want) != (), name
+    x = taeda.ones(2, 3)
+    assert taeda._C._nn.mse_loss(x, x).shape == (2, 3)
+    assert taeda.ops.aten.mse_loss(x, x).shape == ()
+    assert taeda.nn.functional.mse_loss(x, x).shape == ()

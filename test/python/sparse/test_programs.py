@@ -161,6 +161,30 @@ list(x)
 x.numel()
 x.is_floating_point()
 x.requires_grad_().grad_fn
+x.clone().asin_()
+x.clone().neg_()
+x.clone().log1p_()
+x.coalesce().relu_()
+x._coalesced_(False).is_coalesced()
+torch.sparse_coo_tensor((3, 4))._coalesced_(False).is_coalesced()
+d.to_sparse().permute(0, 1).is_coalesced()
+d.to_sparse().permute(-2, -1).is_coalesced()
+torch.empty_like(x, memory_format=torch.contiguous_format)
+torch.zeros_like(x, memory_format=torch.preserve_format)
+x.to_sparse(layout=torch.strided)
+d.to_sparse(layout=torch.strided)
+d.to_sparse(1).to_sparse_csr()
+torch.ones(2, 2, 2).to_sparse().to_sparse_bsc((1, 1))
+d.to_sparse_csr().to_sparse(1)
+torch.sparse.sum(x, [0, 0])
+d + torch.ones(1, 1).to_sparse()
+x.mv(torch.ones(9))
+torch.sparse.mm(x, x.double())
+torch.cat([x, torch.ones(1, 1).to_sparse()])
+torch._sparse_broadcast_to(x, (7, 7))
+x.__setitem__(0, 1.0)
+x.__setitem__(0, x)
+c.__setitem__(0, 1.0)
 """.strip().splitlines()
 
 
@@ -243,7 +267,7 @@ def test_text(line: str) -> None:
 
 def test_counts() -> None:
     """Lines that are left out would go unnoticed."""
-    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (147, 61, 15)
+    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (171, 62, 15)
 
 
 def test_invariants_switch() -> None:
