@@ -124,9 +124,11 @@ template <class I>
 void unfold_backward_shape(const Spec<I>& grad_in,
                            ArrayRef<I> input_sizes,
                            int64_t,
-                           int64_t,
-                           int64_t,
+                           int64_t size,
+                           int64_t step,
                            Plan<I>& plan) {
+  TAEDA_CHECK(size >= 0, "size is ", size, " but must be >= 0");
+  TAEDA_CHECK_AS(Value, step > 0, "step is ", step, " but must be > 0");
   plan.set(0, input_sizes, grad_in.dtype());
 }
 TAEDA_SHAPE(unfold_backward_shape);

@@ -54,6 +54,16 @@ PyObject* true_divide(PyObject* a, PyObject* b) {
   Ref inverse(unary<"reciprocal">(b));
   return inverse ? call_method<"mul">(inverse.get(), a) : nullptr;
 }
+PyObject* invert(PyObject* self) {
+  return guarded([&] {
+    TAEDA_CHECK_AS(Type,
+                   overrides(self) || is_integral(unwrap(self).dtype(),
+                                                  /*include_bool=*/true),
+                   "~ (operator.invert) is only implemented on integer and "
+                   "Boolean-type tensors");
+    return unary<"bitwise_not">(self);
+  });
+}
 PyObject* power(PyObject* a, PyObject* b, PyObject*) {
   return ordered<"pow">(a, b);
 }
@@ -202,7 +212,7 @@ std::vector<PyType_Slot> tensor_number_slots() {
       slot(Py_nb_negative, unary<"neg">),
       slot(Py_nb_positive, unary<"positive">),
       slot(Py_nb_absolute, unary<"abs">),
-      slot(Py_nb_invert, unary<"bitwise_not">),
+      slot(Py_nb_invert, invert),
       slot(Py_nb_bool, truth),
       slot(Py_nb_int, object_slot<"__int__", to_long>),
       slot(Py_nb_float, object_slot<"__float__", to_float>),

@@ -122,6 +122,56 @@ Fn rare_function(ScalarType t, F&& pick) {
   }
 }
 
+// A rare element in a floating-point type that is not its carrier: the other
+// operand's, where both are computed in that.
+template <class T, class Part, bool kComplex>
+void widen_to(const void* in, void* out) {
+  T v = *static_cast<const T*>(in);
+  Part real;
+  [[maybe_unused]] Part imag = 0;
+  if constexpr (std::is_same_v<T, complex<Half>>) {
+    real = static_cast<Part>(static_cast<float>(v.real()));
+    imag = static_cast<Part>(static_cast<float>(v.imag()));
+  } else if constexpr (std::is_integral_v<T>) {
+    real = static_cast<Part>(v);
+  } else {
+    real = static_cast<Part>(static_cast<float>(v));
+  }
+  if constexpr (kComplex) {
+    *static_cast<complex<Part>*>(out) = {real, imag};
+  } else {
+    *static_cast<Part*>(out) = real;
+  }
+}
+template <class Part, bool kComplex>
+ConvertFn widening_function(ScalarType from) {
+  return rare_function<ConvertFn>(from, [](auto v) -> ConvertFn {
+    return &convert_each<&widen_to<decltype(v), Part, kComplex>>;
+  });
+}
+ConvertFn widening_function(ScalarType from, ScalarType to) {
+  bool real_part = is_complex(from) && !is_complex(to);
+  if (real_part || is_float8(from)) return nullptr;
+  switch (to) {
+    case kFloat:
+      return widening_function<float, false>(from);
+    case kDouble:
+      return widening_function<double, false>(from);
+    case kComplexFloat:
+      return widening_function<float, true>(from);
+    case kComplexDouble:
+      return widening_function<double, true>(from);
+    default:
+      return nullptr;
+  }
+}
+void narrow_complex(const void* in, void* out) {
+  auto c = *static_cast<const complex<double>*>(in);
+  complex<float> wide(static_cast<float>(c.real()),
+                      static_cast<float>(c.imag()));
+  narrow<complex<Half>>(&wide, out);
+}
+
 struct Conversion {
   ScalarType from, to;
   ConvertFn direct;  // null: through the carriers
@@ -394,6 +444,10 @@ ConvertFn convert_function(ScalarType from, ScalarType to) {
       return &convert_each<&narrow<decltype(v)>>;
     });
   }
+  if (from == kComplexDouble && to == kComplexHalf) {
+    return &convert_each<&narrow_complex>;
+  }
+  if (f < 0 && t >= 0) return widening_function(from, to);
   if (f < 0 || t < 0) return nullptr;
   static const ConvertTable& table = TAEDA_ISA_TABLE(kConvertTable);
   return table[f][t];

@@ -3,6 +3,7 @@
 #include <taeda/aten/native/sparse/entries.h>
 #include <taeda/aten/native/sparse/kernels.h>
 #include <taeda/gen/ops/_sparse_broadcast_to.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/cat.h>
 #include <taeda/gen/ops/clone.h>
@@ -46,8 +47,13 @@ Tensor add_coo(const Tensor& a, const Tensor& b, const Scalar& alpha) {
   };
   Tensor self = with_dims(a), other = with_dims(b);
   const SparseParts &p = parts_of(self), &q = parts_of(other);
+  // In the sum's dtype: uint8 has no negative elements.
+  ScalarType common = promote_types(p.values.dtype(), q.values.dtype());
+  Tensor values =
+      q.values.dtype() == common ? q.values : ops::_to_copy(q.values, common);
+  Tensor addend = scaled(values, alpha);
   Tensor joined = make_coo(ops::cat({p.indices, q.indices}, 1),
-                           ops::cat({p.values, scaled(q.values, alpha)}, 0),
+                           ops::cat({p.values, addend}, 0),
                            a.sizes(),
                            /*coalesced=*/false);
   return p.coalesced && q.coalesced ? coalesced(joined) : joined;

@@ -96,3 +96,26 @@ def test_none_stands_for_an_empty_list() -> None:
     x = taeda.arange(6).reshape(2, 3)
     assert taeda.roll(x, 1, None).tolist() == [[5, 0, 1], [2, 3, 4]]
     assert taeda.amax(x, None).item() == 5
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support")
+@pytest.mark.parametrize("name", ["float64", "complex128", "complex64", "float32"])
+def test_complex_halves_meet_wider_operands(name: str) -> None:
+    for lib in (taeda, torch):
+        half = lib.tensor([1 + 2j, 0.5 - 1j], dtype=lib.complex32)
+        other = lib.tensor([2.0, -4.0], dtype=getattr(lib, name))
+        for value in (half * other, other * half, half + other, other - half):
+            assert value.dtype == lib.promote_types(lib.complex32, other.dtype)
+        assert (half * other).tolist() == [2 + 4j, -2 + 4j]
+        out = lib.mul(half, other, out=lib.empty_like(half))
+        assert out.tolist() == [2 + 4j, -2 + 4j]
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_wide_integers_meet_floats(name: str) -> None:
+    top = {"uint16": 2**16 - 1, "uint32": 2**32 - 1, "uint64": 2**64 - 2**11}[name]
+    for lib in (taeda, torch):
+        x = lib.tensor([1, top], dtype=getattr(lib, name))
+        y = lib.tensor([0.5, 2.0], dtype=lib.float64)
+        assert (x + y).tolist() == [1.5, top + 2.0]
+        assert (x * y).tolist() == [0.5, 2.0 * top]

@@ -111,6 +111,18 @@ def test_zeta() -> None:
     assert many == pytest.approx(2 * half, rel=1e-8)
 
 
+def test_zeta_of_whole_exponents_is_that_of_those_beside_them() -> None:
+    """Powers by products are as good as those of the general function."""
+    q = taeda.linspace(0.01, 40, 400, dtype=float64)
+    for s in (2.0, 3.0, 5.0, 8.0, 32.0, 33.0):
+        step = special.zeta(s, q) - special.zeta(s, q + 1)
+        assert taeda.allclose(step, q**-s, rtol=1e-12, atol=1e-15)
+    left = tensor([-0.5, -3.25, -20.5, -60.75], dtype=float64)
+    for s in (3.0, 4.0):
+        step = special.zeta(s, left) - special.zeta(s, left + 1)
+        assert taeda.allclose(step, left**-s, rtol=1e-9, atol=1e-12)
+
+
 def test_zeta_has_a_derivative_by_its_start_alone() -> None:
     s = tensor([2.0, 3.5], dtype=float64, requires_grad=True)
     q = tensor([0.7, 1.5], dtype=float64, requires_grad=True)

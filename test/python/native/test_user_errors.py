@@ -62,3 +62,17 @@ def test_gradients_of_embeddings_have_a_row_for_each_index():
         taeda.ops.aten.embedding_dense_backward(taeda.ones(2, 3), indices, 4, -1, False)
     with pytest.raises(RuntimeError, match="at least one dim"):
         taeda.ops.aten.embedding_dense_backward(taeda.ones(()), indices, 4, -1, False)
+
+
+def test_the_complement_of_floats_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="only implemented on integer and Boolean"):
+        ~taeda.ones(2)
+    assert (~taeda.tensor([0, 1])).tolist() == [-1, -2]
+
+
+def test_windows_of_unfold_backward_have_a_size_and_move() -> None:
+    backward = taeda.ops.aten.unfold_backward
+    with pytest.raises(ValueError, match="step is 0 but must be > 0"):
+        backward(taeda.ones(2, 3), [6], 0, 3, 0)
+    with pytest.raises(RuntimeError, match="size is -1 but must be >= 0"):
+        backward(taeda.ones(2, 3), [6], 0, -1, 1)

@@ -196,3 +196,12 @@ def test_gradients_agree(layout: str) -> None:
     """Layouts too; PyTorch's keep some zeros as entries that ours do not have."""
     count = sum(compare_gradients(operator, layout) for operator in GRADIENTS)
     assert count == GRADIENT_CELLS[layout]
+
+
+@pytest.mark.parametrize("other", ["uint8", "int8", "int64"])
+def test_differences_are_computed_in_the_dtype_of_the_result(other: str) -> None:
+    for lib in (taeda, torch):
+        a = lib.tensor([3, 0, -5], dtype=lib.int8).to_sparse()
+        b = lib.tensor([7, 2, 0], dtype=getattr(lib, other)).to_sparse()
+        assert (a - b).to_dense().tolist() == [-4, -2, -5]
+        assert a.sub_(b).to_dense().tolist() == [-4, -2, -5]
