@@ -1,6 +1,7 @@
 // Copies between devices, with conversion, and fills.
 #include <taeda/aten/native/cuda/elementwise.h>
 #include <taeda/aten/native/cuda/launchers.h>
+#include <taeda/aten/native/cuda/moves.h>
 #include <taeda/c10/cuda/memory.h>
 
 #include <algorithm>
@@ -65,6 +66,7 @@ void copy_within(const TensorBase& dst,
     return;
   }
   bool keeps = dst.dtype() == src.dtype() && is_plain(options);
+  if (keeps && run_move(dst, src)) return;
   ScalarType seen = keeps ? src.dtype() : compute_type(src.dtype());
   const char* functor = functor_of(options);
   Elementwise what{"copy_", functor, kTexts, functor, "any", seen, seen};

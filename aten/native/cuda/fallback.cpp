@@ -8,6 +8,7 @@
 #include <taeda/aten/native/cuda/formulas.h>
 #include <taeda/aten/native/cuda/host.h>
 #include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/aten/native/cuda/picks.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -23,6 +24,7 @@ constexpr Device kMeta{DeviceType::Meta};
 struct Kernels {
   const Written* written = nullptr;
   const FormulaText* formula = nullptr;
+  QuickKernel quick = nullptr;  // goes before them where it applies
   void* function = nullptr;
 };
 using Table = std::unordered_map<const OperatorEntry*, Kernels>;
@@ -232,7 +234,9 @@ bool run_kernel(const OperatorEntry& op, Stack& stack) {
     results.push_back(given ? resized(op, values, results.size(), plan)
                             : allocated(op, plan, device));
   }
-  if (kernel.written != nullptr) {
+  if (kernel.quick != nullptr && kernel.quick(values.data(), results)) {
+    // Done.
+  } else if (kernel.written != nullptr) {
     run_written(op, *kernel.written, values.data(), results);
   } else if (!run_formula(op, *kernel.formula, values.data(), results)) {
     return false;
@@ -363,7 +367,9 @@ void register_fallback() {
   for (const OperatorEntry* op : Dispatcher::get().all()) {
     bool functional = op->info->form == Form::Functional;
     if (functional) functional_forms().emplace(op->info->record, op);
-    Kernels found{written_kernel(*op), functional ? formula_of(*op) : nullptr};
+    Kernels found{written_kernel(*op),
+                  functional ? formula_of(*op) : nullptr,
+                  quick_kernel(*op)};
     if (found.written != nullptr || found.formula != nullptr) {
       kernels().emplace(op, found);
     }

@@ -1,6 +1,6 @@
 #include <taeda/aten/native/cuda/formulas.h>
 
-#include <taeda/aten/native/cuda/given.h>
+#include <taeda/aten/native/cuda/folds.h>
 #include <taeda/c10/util/format.h>
 
 #include <algorithm>
@@ -70,11 +70,11 @@ TensorBase folded_last(const TensorBase& t, uint64_t folded) {
   return make_view(t, sizes, strides, t.storage_offset());
 }
 
-void set_folded(GivenCall& call,
-                const OperatorEntry& op,
-                const FormulaText& formula,
-                const IValue* values,
-                size_t results) {
+FoldedRows set_folded(GivenCall& call,
+                      const OperatorEntry& op,
+                      const FormulaText& formula,
+                      const IValue* values,
+                      size_t results) {
   const TensorBase* first = nullptr;
   for (Given& given : call.slots) {
     if (given.type == Given::Type::Tensor) {
@@ -101,19 +101,9 @@ void set_folded(GivenCall& call,
   length.name = "count_";
   length.integer = count;
   call.slots.insert(call.slots.begin(), std::move(length));
-}
-
-constexpr const char* body_of(int step) {
-  switch (step) {
-    case 2:
-      return "g.result.write(i, value_of(g, Place(g.result.slot, i)));";
-    case 0:
-      return "fold_row<Fold<Given>>(g, i, g.count_.integer());";
-    case 1:
-      return "scan_row<Fold<Given>, 1>(g, i, g.count_.integer());";
-    default:
-      return "scan_row<Fold<Given>, -1>(g, i, g.count_.integer());";
-  }
+  TensorBase rows = folded_last(self, folded);
+  bool beside = rows.dim() == 0 || rows.strides().back() == 1;
+  return {call.count, count, formula.step, beside};
 }
 
 }  // namespace
@@ -145,13 +135,14 @@ bool run_formula(const OperatorEntry& op,
   call.variant = static_cast<int>(kind);
   call.text = formula.texts[kind];
   call.header = kHeader;
-  call.body = body_of(formula.step);
+  call.body = "g.result.write(i, value_of(g, Place(g.result.slot, i)));";
   call.count = results[0].numel();
   for (Given& given : call.slots) {
     given.read_as = kReadAs[holds_places(given) ? 0 : kind];
   }
   if (formula.step != 2) {
-    set_folded(call, op, formula, values, results.size());
+    run_rows_of(call, set_folded(call, op, formula, values, results.size()));
+    return true;
   }
   run_given(call);
   return true;

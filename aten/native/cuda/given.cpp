@@ -150,15 +150,21 @@ std::string text_of_call(const GivenCall& call) {
                   "& call)\n      : ",
                   starts,
                   " {}\n};\n");
-  text +=
-      str_cat("extern \"C\" __global__ void kernel(const __grid_constant__ ",
-              type,
-              " call) {\n  current_caller() = &call.caller;\n"
-              "  const Given g(call);\n",
-              "  for_each(call.count, [&](Long i) {\n    ",
-              call.body,
-              "\n  });\n}\n}  // namespace taeda\n");
-  return text;
+  text += "extern \"C\" ";
+  if (call.blocks) {
+    text += message("__launch_bounds__({}) ", call.blocks->threads);
+  }
+  text += str_cat("__global__ void kernel(const __grid_constant__ ",
+                  type,
+                  " call) {\n  current_caller() = &call.caller;\n"
+                  "  const Given g(call);\n");
+  if (call.blocks) {
+    text += str_cat("  ", call.body, "\n");
+  } else {
+    text += "  for_each(call.count, [&](Long i) {\n    ";
+    text += str_cat(call.body, "\n  });\n");
+  }
+  return text + "}\n}  // namespace taeda\n";
 }
 
 ProgramKey key_of(const GivenCall& call) {
@@ -171,6 +177,18 @@ ProgramKey key_of(const GivenCall& call) {
                    : static_cast<int>(given.type));
   }
   return key;
+}
+
+// Of a loop over elements, whose threads do not know of each other.
+Grid grid_of(const GivenCall& call) {
+  int64_t blocks = (call.count + kThreads - 1) / kThreads;
+  int64_t most =
+      kMostBlocksPerProcessor * properties_of(current_device()).multiprocessors;
+  Grid grid;
+  grid.x = static_cast<unsigned>(std::min(blocks, most));
+  grid.threads = static_cast<unsigned>(
+      std::min<int64_t>(kThreads, (call.count + 31) / 32 * 32));
+  return grid;
 }
 
 // Of the results, of which some may be missing.
@@ -205,14 +223,7 @@ void run_given(const GivenCall& call) {
   }
   FunctionHandle function =
       program(call.op, key_of(call), [&] { return text_of_call(call); });
-  int64_t blocks = (call.count + kThreads - 1) / kThreads;
-  int64_t most =
-      kMostBlocksPerProcessor * properties_of(current_device()).multiprocessors;
-  Grid grid;
-  grid.x = static_cast<unsigned>(std::min(blocks, most));
-  grid.threads = static_cast<unsigned>(
-      std::min<int64_t>(kThreads, (call.count + 31) / 32 * 32));
-  launch(call.op, function, grid, &bytes);
+  launch(call.op, function, call.blocks.value_or(grid_of(call)), &bytes);
 }
 
 DeviceCall::DeviceCall(const char* op, const char* header, const char* body) {

@@ -5,8 +5,10 @@
 #include <taeda/aten/core/ivalue.h>
 #include <taeda/aten/core/op_info.h>
 #include <taeda/aten/native/cuda/call_text.h>
+#include <taeda/aten/native/cuda/program.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,8 @@ struct GivenCall {
   std::string header{};     // what the text includes
   std::string_view body{};  // of the loop over `i`, with `g` for the slots
   int64_t count = 0;        // how often the body runs
+  // Of a body that whole blocks run once, of kFoldThreads threads each.
+  std::optional<Grid> blocks{};
 };
 
 // The line that includes a file of this folder.

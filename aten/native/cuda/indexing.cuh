@@ -6,7 +6,7 @@
 namespace taeda {
 
 // What becomes of an element that is written: the numbers of Combine in
-// indexing.cpp.
+// ordered.h.
 template <class V>
 __device__ inline V combined(Long how, V old, V value) {
   switch (how) {
@@ -90,7 +90,7 @@ __device__ inline void index_row(const G& g, Long row) {
   const Long size = g.result.size(dim);
   const Long to = row_of(g.result, g.source.slot, dim, row);
   const Long from = row_of(g.source, g.source.slot, dim, row);
-  const V alpha = number_as<V>(g.alpha);
+  const V alpha = number_as<V>(g.value);
   for (Long k = 0; k < g.source.size(dim); ++k) {
     const Long place = wrapped_index(g.index.flat(k), size);
     const Long target = to + place * g.result.stride(dim);
@@ -105,28 +105,19 @@ __device__ inline void index_row(const G& g, Long row) {
   }
 }
 
-// result, as one row, at index[i], as one row; `accumulate` adds.
+// result, as one row, at index[i], as one row.
 template <class G>
 __device__ inline void put_at(const G& g, Long i) {
-  const Long place =
-      g.result.place(wrapped_index(g.index.flat(i), g.result.numel()));
-  if (g.accumulate.truth()) {
-    g.result.add(place, g.source.flat(i));
-  } else {
-    g.result.store(place, g.source.flat(i));
-  }
+  const Long place = wrapped_index(g.index.flat(i), g.result.numel());
+  g.result.store(g.result.place(place), g.source.flat(i));
 }
 
 // The same for whole rows of two axes.
 template <class G>
 __device__ inline void put_row(const G& g, Long i) {
   const Long width = g.result.size(1), row = i / width, column = i % width;
-  const Long place = g.result.place_of(g.index.flat(row), column);
-  if (g.accumulate.truth()) {
-    g.result.add(place, g.source.flat(i));
-  } else {
-    g.result.store(place, g.source.flat(i));
-  }
+  g.result.store(g.result.place_of(g.index.flat(row), column),
+                 g.source.flat(i));
 }
 
 // Adds the places that one index of several names, in units of `step`.
@@ -208,30 +199,6 @@ __device__ inline void polar_at(const G& g, Long i) {
   const V size = g.a.flat(i), angle = g.b.flat(i);
   g.result.write(
       i, complex<V>(size * math::cos_any(angle), size * math::sin_any(angle)));
-}
-
-// Gradients of a table's rows, given the places that name them in the order of
-// the rows: a thread for each column of a row adds those of its places, in the
-// order in which they stand, so that the same bits come out each time.
-template <class G>
-__device__ inline void embedding_segment(const G& g, Long i) {
-  using V = typename decltype(g.result)::Value;
-  const Long width = g.result.size(1), column = i % width;
-  const Long first = i / width, count = g.indices.numel();
-  const Long row = g.indices.flat(first);
-  if (first > 0 && g.indices.flat(first - 1) == row) return;
-  if (row == g.padding_idx.integer()) return;
-  require_inside(row, g.result.size(0));
-  V sum = V(0);
-  Long k = first;
-  for (; k < count && g.indices.flat(k) == row; ++k) {
-    const Long from = g.order.flat(k) * width + column;
-    sum = static_cast<V>(sum + g.grad_output.flat(from));
-  }
-  if (g.scale_grad_by_freq.truth()) {
-    sum = static_cast<V>(sum / static_cast<V>(k - first));
-  }
-  g.result.write(row * width + column, sum);
 }
 
 }  // namespace taeda

@@ -1,7 +1,7 @@
 // Operators that move elements to places which tensors name.
 #include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/aten/native/cuda/ordered.h>
 #include <taeda/aten/native/indexing.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/div.h>
@@ -26,9 +26,6 @@ TAEDA_INTERNAL_NAMES
 
 namespace {
 
-// As combined() of indexing.cuh counts them.
-enum class Combine : int64_t { Set, Add, Multiply, Largest, Smallest };
-
 Combine combine_of(std::string_view reduce) {
   if (reduce == "prod" || reduce == "multiply") return Combine::Multiply;
   if (reduce == "amax") return Combine::Largest;
@@ -42,34 +39,10 @@ int64_t wrapped(int64_t dim, const Tensor& t) {
 
 // Scatter --------------------------------------------------------------------
 
-struct ScatterCall {
-  const char* op;
-  int64_t dim;
-  Tensor index;
-  Tensor source{};  // or a number
-  Scalar value = 0;
-  Combine how = Combine::Set;
-  Tensor seen{};  // counts what came to each element
-};
-
-void scatter_into(const ScatterCall& call, const Tensor& result) {
-  int64_t dim = wrapped(call.dim, result);
-  int64_t length = call.index.dim() == 0 ? 1 : call.index.size(dim);
-  if (call.index.numel() == 0) return;
-  DeviceCall(call.op, "indexing", "scatter_row(g, i);")
-      .number("dim", dim)
-      .number("how", static_cast<int64_t>(call.how))
-      .number("value", call.value)
-      .tensor("index", call.index)
-      .tensor("source", call.source)
-      .tensor("seen", call.seen)
-      .tensor("result", result)
-      .run(call.index.numel() / length);
-}
-
-Tensor scattered(const ScatterCall& call, const Tensor& self) {
+Tensor scattered(NamedWrite call, const Tensor& self) {
   Tensor result = ops::clone(self);
-  scatter_into(call, result);
+  call.dim = wrapped(call.dim, result);
+  write_elements(call, result);
   return result;
 }
 
@@ -119,13 +92,13 @@ Tensor selecting_backward(const Tensor& grad,
   Tensor places = gone ? ops::unsqueeze(indices, dim) : indices;
   Tensor out = ops::zeros(sizes, grad.dtype(), std::nullopt, grad.device());
   // cummax names the same element several times.
-  scatter_into({"value_selecting_reduction_backward",
-                dim,
-                places,
-                from,
-                0,
-                Combine::Add},
-               out);
+  write_elements({"value_selecting_reduction_backward",
+                  wrapped(dim, out),
+                  places,
+                  from,
+                  0,
+                  Combine::Add},
+                 out);
   return out;
 }
 
@@ -177,33 +150,13 @@ Tensor scatter_reduce(const Tensor& self,
                       : ops::full_like(self, neutral(how, self.dtype()));
   Tensor seen = ops::zeros_like(self, kLong);
   if (include_self) seen = ops::full_like(seen, 1);
-  scatter_into({"scatter_reduce", dim, index, src, 0, how, seen}, result);
+  write_elements(
+      {"scatter_reduce", wrapped(dim, result), index, src, 0, how, seen},
+      result);
   return finished(self, result, seen, mean, include_self);
 }
 
 // Rows of one dim ------------------------------------------------------------
-
-void index_into(const char* op,
-                int64_t dim,
-                const Tensor& index,
-                const Tensor& source,
-                Combine how,
-                const Scalar& alpha,
-                const Tensor& seen,
-                const Tensor& result) {
-  if (source.numel() == 0) return;
-  int64_t d = wrapped(dim, result);
-  int64_t length = source.dim() == 0 ? 1 : source.size(d);
-  DeviceCall(op, "indexing", "index_row(g, i);")
-      .number("dim", d)
-      .number("how", static_cast<int64_t>(how))
-      .number("alpha", alpha)
-      .tensor("index", index)
-      .tensor("source", source)
-      .tensor("seen", seen)
-      .tensor("result", result)
-      .run(source.numel() / length);
-}
 
 Tensor index_add(const Tensor& self,
                  int64_t dim,
@@ -211,7 +164,9 @@ Tensor index_add(const Tensor& self,
                  const Tensor& source,
                  const Scalar& alpha) {
   Tensor out = ops::clone(self);
-  index_into("index_add", dim, index, source, Combine::Add, alpha, {}, out);
+  write_rows(
+      {"index_add", wrapped(dim, out), index, source, alpha, Combine::Add},
+      out);
   return out;
 }
 Tensor index_copy(const Tensor& self,
@@ -219,7 +174,7 @@ Tensor index_copy(const Tensor& self,
                   const Tensor& index,
                   const Tensor& source) {
   Tensor out = ops::clone(self);
-  index_into("index_copy", dim, index, source, Combine::Set, 1, {}, out);
+  write_rows({"index_copy", wrapped(dim, out), index, source}, out);
   return out;
 }
 
@@ -235,7 +190,7 @@ Tensor index_fill_tensor(const Tensor& self,
   Tensor source = make_tensor("index_fill", {}, self.dtype(), self.device());
   copy_into(source, value);
   source = ops::expand(source, sizes);
-  index_into("index_fill", dim, index, source, Combine::Set, 1, {}, out);
+  write_rows({"index_fill", wrapped(dim, out), index, source}, out);
   return out;
 }
 Tensor index_fill_number(const Tensor& self,
@@ -260,7 +215,8 @@ Tensor index_reduce(const Tensor& self,
   int64_t size = self.dim() == 0 ? 1 : self.sizes()[d];
   Tensor seen = ops::zeros({size}, kLong, std::nullopt, self.device());
   if (include_self) seen = ops::full_like(seen, 1);
-  index_into("index_reduce", dim, index, source, how, 1, seen, out);
+  write_rows({"index_reduce", wrapped(dim, out), index, source, 1, how, seen},
+             out);
   DimVector shape(self.sizes().size(), 1);
   if (!shape.empty()) shape[d] = size;
   return finished(
@@ -273,13 +229,24 @@ Tensor put(const Tensor& self,
            const Tensor& index,
            const Tensor& source,
            bool accumulate) {
-  Tensor out = ops::clone(self);
-  DeviceCall("put", "indexing", "put_at(g, i);")
-      .number("accumulate", accumulate ? 1 : 0)
-      .tensor("index", index)
-      .tensor("source", source)
-      .tensor("result", out)
-      .run(index.numel());
+  if (!accumulate) {
+    Tensor out = ops::clone(self);
+    DeviceCall("put", "indexing", "put_at(g, i);")
+        .tensor("index", index)
+        .tensor("source", source)
+        .tensor("result", out)
+        .run(index.numel());
+    return out;
+  }
+  Tensor out = ops::clone(self, MemoryFormat::Contiguous);
+  int64_t all[] = {-1};
+  write_rows({"put",
+              0,
+              ops::reshape(index, all),
+              ops::reshape(source, all),
+              1,
+              Combine::Add},
+             ops::reshape(out, all));
   return out;
 }
 
@@ -383,12 +350,16 @@ Tensor index_put(const Tensor& self,
   source = ops::reshape(source, {at.places.numel(), rest});
   Tensor out = ops::clone(self);
   Tensor rows = ops::reshape(ops::permute(out, at.order), {at.named, rest});
-  DeviceCall("index_put", "indexing", "put_row(g, i);")
-      .number("accumulate", accumulate ? 1 : 0)
-      .tensor("index", at.places)
-      .tensor("source", source)
-      .tensor("result", rows)
-      .run(source.numel());
+  if (accumulate) {
+    Tensor places = ops::reshape(at.places, {at.places.numel()});
+    write_rows({"index_put", 0, places, source, 1, Combine::Add}, rows);
+  } else {
+    DeviceCall("index_put", "indexing", "put_row(g, i);")
+        .tensor("index", at.places)
+        .tensor("source", source)
+        .tensor("result", rows)
+        .run(source.numel());
+  }
   if (rows.const_raw_data() == out.const_raw_data()) return out;
   DimVector sizes, back(at.order.size(), 0);
   for (size_t d = 0; d < at.order.size(); ++d) {

@@ -4,11 +4,11 @@
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/aten/native/cuda/ordered.h>
 #include <taeda/gen/ops/_unique2.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/cat.h>
-#include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/cumsum.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/empty_like.h>
@@ -33,6 +33,7 @@
 #include <taeda/gen/ops/uniform_.h>
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/where.h>
+#include <taeda/gen/ops/zeros.h>
 
 #include <algorithm>
 
@@ -191,17 +192,23 @@ Tensor embedding_dense_backward(const Tensor& grad_output,
       make_tensor(kName, {rows, width}, grad_output.dtype(), indices.device());
   fill_with(out, 0);
   if (grad_output.numel() == 0) return out;
-  Tensor flat = ops::reshape(ops::contiguous(indices), {indices.numel()});
-  auto [sorted, order] = sort_rows(flat, /*descending=*/false);
-  DeviceCall(kName, "indexing", "embedding_segment(g, i);")
-      .number("padding_idx", padding_idx)
-      .number("scale_grad_by_freq", scale_grad_by_freq ? 1 : 0)
-      .tensor("indices", sorted)
-      .tensor("order", order)
-      .tensor("grad_output", grad_output)
-      .tensor("result", out)
-      .run(grad_output.numel());
-  return out;
+  int64_t count = indices.numel();
+  Tensor seen;
+  if (scale_grad_by_freq) {
+    seen = ops::zeros({rows}, kLong, std::nullopt, indices.device());
+  }
+  write_rows({kName,
+              0,
+              ops::reshape(indices, {count}),
+              ops::reshape(grad_output, {count, width}),
+              1,
+              Combine::Add,
+              seen},
+             out);
+  if (padding_idx >= 0) fill_with(ops::narrow(out, 0, padding_idx, 1), 0);
+  if (!scale_grad_by_freq) return out;
+  Tensor uses = ops::where(ops::gt(seen, Scalar(0)), seen, Scalar(1));
+  return ops::div(out, ops::reshape(uses, {rows, 1}));
 }
 
 // Places of pooling ----------------------------------------------------------

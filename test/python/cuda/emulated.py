@@ -33,6 +33,9 @@ FILES = {
     "device_optimizers.py": 20,
     "device_sorting.py": 20,
     "device_amp.py": 14,
+    "device_scans.py": 20,
+    "device_moves.py": 14,
+    "device_indexing.py": 13,
 }
 
 

@@ -268,3 +268,9 @@ T __shfl_xor_sync(unsigned, T value, int step) {
   unsigned partner = block.current() ^ static_cast<unsigned>(step);
   return block.exchange(value, partner);
 }
+template <class T>
+T __shfl_sync(unsigned, T value, int lane) {
+  auto& block = host_device::Block::get();
+  unsigned first = block.current() / host_device::kWarp * host_device::kWarp;
+  return block.exchange(value, first + static_cast<unsigned>(lane));
+}

@@ -13,7 +13,13 @@ ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
 
 
 @pytest.mark.parametrize(
-    ("name", "least"), [("device_kernels.py", 30), ("device_layers.py", 15)]
+    ("name", "least"),
+    [
+        ("device_kernels.py", 30),
+        ("device_layers.py", 15),
+        ("device_scans.py", 20),
+        ("device_indexing.py", 10),
+    ],
 )
 def test_on_emulated_devices(name: str, least: int, tmp_path: Path) -> None:
     # Kept programs would not be compiled, and have no text here.

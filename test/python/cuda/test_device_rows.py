@@ -12,9 +12,15 @@ from test_device_kernels import ARCHITECTURES
 
 
 @pytest.mark.parametrize(
-    "name", ["device_rows.py", "device_optimizers.py", "device_sorting.py"]
+    ("name", "least"),
+    [
+        ("device_rows.py", 4),
+        ("device_optimizers.py", 4),
+        ("device_sorting.py", 4),
+        ("device_moves.py", 6),
+    ],
 )
-def test_on_emulated_devices(name: str, tmp_path: Path) -> None:
+def test_on_emulated_devices(name: str, least: int, tmp_path: Path) -> None:
     run(
         name,
         TAEDA_CACHE_DIR=str(tmp_path / "programs"),
@@ -25,10 +31,12 @@ def test_on_emulated_devices(name: str, tmp_path: Path) -> None:
         text = path.read_text()
         # One of each function and policy; dtypes and sizes are its arguments.
         body = text[text.find("__launch_bounds__") :]
-        kernel = re.search(r"  ((?:rows_kernel|optimizer_step)<\w+|\w+)", body)
+        kernel = re.search(
+            r"  ((?:rows_kernel|optimizer_step)<\w+|\w+_words<[\w ]+|\w+)", body
+        )
         if "__launch_bounds__" in text and kernel:
             texts.setdefault(kernel[1], text)
-    assert len(texts) >= 4
+    assert len(texts) >= least
     for i, (called, text) in enumerate(texts.items()):
         architecture = ARCHITECTURES[i % len(ARCHITECTURES)]
         assert compile_source(f"{called}.cu", text, architecture) == ""
