@@ -14,7 +14,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from taeda import _C
 from taeda._torch_places import PLACES
 
-__all__ = ["adopt", "adopt_loaded", "give_back"]
+__all__ = ["adopt", "adopt_loaded", "give_back", "hide_files", "show_files"]
 
 _OURS, _THEIRS = "taeda", "torch"
 _FUNCTIONS = frozenset((FunctionType, BuiltinFunctionType, _lru_cache_wrapper))
@@ -44,6 +44,45 @@ def give_back() -> None:
     """Undo `adopt` for all modules."""
     for _, module in _loaded():
         _rename(module, _ours)
+
+
+def show_files(inspect) -> None:
+    """Let `inspect` find the files of classes that name another module than their own.
+
+    Args:
+        inspect: the module, which looks into the file of the module that a class names.
+    """
+    known = inspect.getfile
+    if hasattr(known, "_of_others"):
+        return
+
+    def getfile(object):
+        file = _file_of(object) if isinstance(object, type) else None
+        return file or known(object)
+
+    getfile._of_others = known
+    inspect.getfile = getfile
+
+
+def _file_of(cls: type) -> str | None:
+    """Where a class of this package is defined, as far as its methods tell."""
+    path = _moved.get(cls)
+    if path is not None:
+        return sys.modules[path].__file__
+    if not _is_below(cls.__module__, _THEIRS):
+        return None
+    for name, value in _members(cls).items():
+        code = getattr(getattr(value, "__func__", value), "__code__", None)
+        if getattr(code, "co_qualname", "") == f"{cls.__qualname__}.{name}":
+            return code.co_filename
+    return None
+
+
+def hide_files() -> None:
+    """Undo `show_files`, unless another function has taken its place since."""
+    inspect = sys.modules.get("inspect")
+    if inspect is not None and hasattr(inspect.getfile, "_of_others"):
+        inspect.getfile = inspect.getfile._of_others
 
 
 def _loaded() -> list:

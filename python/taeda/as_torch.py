@@ -13,7 +13,13 @@ import os
 import sys
 from functools import partial
 
-from taeda._torch_names import adopt, adopt_loaded, give_back
+from taeda._torch_names import (
+    adopt,
+    adopt_loaded,
+    give_back,
+    hide_files,
+    show_files,
+)
 
 __all__ = ["install", "main", "uninstall"]
 
@@ -32,7 +38,9 @@ class _Finder:
     @staticmethod
     def find_spec(name: str, path=None, target=None):
         if name.startswith("taeda."):
-            return _named_spec(name, path, target)
+            return _with(partial(_run, name), name, path, target)
+        if name == "inspect":
+            return _with(_run_inspect, name, path, target)
         if name == "functorch" or name.startswith("functorch."):
             # The old place of taeda.func.
             own = "taeda._functorch.former_package" + name[len("functorch") :]
@@ -76,8 +84,8 @@ def _own_spec(own: str):
         return None
 
 
-def _named_spec(name: str, path, target):
-    """A module's spec as other finders have it, with a loader that names it."""
+def _with(run, name: str, path, target):
+    """A module's spec as other finders have it, whose loader runs it by `run`."""
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)
         if finder is _Finder or find is None:
@@ -86,7 +94,7 @@ def _named_spec(name: str, path, target):
         if spec is not None:
             if isinstance(spec.loader, type):  # has no state: its methods are static
                 spec.loader = spec.loader()
-            spec.loader.exec_module = partial(_run, name, spec.loader.exec_module)
+            spec.loader.exec_module = partial(run, spec.loader.exec_module)
             return spec
     return None
 
@@ -94,6 +102,11 @@ def _named_spec(name: str, path, target):
 def _run(name: str, exec_module, module) -> None:
     exec_module(module)
     adopt(name, sys.modules.get(name, module))  # some put another object there
+
+
+def _run_inspect(exec_module, module) -> None:
+    exec_module(module)
+    show_files(module)
 
 
 class _Loader:
@@ -141,6 +154,8 @@ def install() -> None:
     _show_children()
     _name_library("torch")
     adopt_loaded()
+    if "inspect" in sys.modules:
+        show_files(sys.modules["inspect"])
     taeda.torch = taeda
     from taeda import optim, version
     from taeda.torch_version import TorchVersion
@@ -182,6 +197,7 @@ def uninstall() -> None:
     sys.meta_path[:] = [f for f in sys.meta_path if f is not _Finder]
     _hide_children()
     give_back()
+    hide_files()
     taken = ("torch", "functorch")
     for name in [n for n in sys.modules if n.partition(".")[0] in taken]:
         module = sys.modules[name]

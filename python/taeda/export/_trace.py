@@ -211,8 +211,7 @@ class _Export:
                     "pytree containers of tensors and numbers",
                 )
         tracer = self.tracer
-        if tracer.grad_mode != taeda.is_grad_enabled():
-            tracer.keep_grad_mode()
+        self.mode.at_end()
         args = names_of(outputs, tracer)
         values = tuple(tracer.create_arg(v) for v in outputs)
         tracer.graph.output(values)

@@ -65,7 +65,6 @@ class ExportTracer(PythonKeyTracer):
         self.constants: dict[str, taeda.Tensor] = {}  # target -> tensor
         self.constant_names: dict[str, str] = {}  # placeholder -> target
         self.calls: dict[str, tuple] = {}
-        self.grad_mode = taeda.is_grad_enabled()
         self.fake_mode = None  # of the values that nodes note
 
     def values(self) -> list:
@@ -135,13 +134,6 @@ class ExportTracer(PythonKeyTracer):
         if self.fake_mode is not None:
             node.meta["val"] = self.fake_mode.from_tensor(tensor)
 
-    def keep_grad_mode(self) -> None:
-        """Notes in the graph that the program turned gradients on or off."""
-        if taeda.is_grad_enabled() != self.grad_mode:
-            self.grad_mode = taeda.is_grad_enabled()
-            args = (self.grad_mode,)
-            self.create_node("call_function", taeda._C._set_grad_enabled, args, {})
-
 
 class ExportMode(PreDispatchMode):
     """Records the calls of a program.
@@ -166,8 +158,6 @@ class ExportMode(PreDispatchMode):
         return result
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if self.enabled:
-            self.tracer.keep_grad_mode()
         aten = taeda.ops.aten
         if func is aten._to_copy.default and list(kwargs or ()) == ["dtype"]:
             # The method `to` asks for the copy past the operator of its name.

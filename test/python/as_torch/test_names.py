@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import textwrap
 
 HERE = pathlib.Path(__file__).parent
 PROGRAM = HERE / "public_names.py"
@@ -53,6 +54,31 @@ def test_every_public_class_is_found_where_it_says(run):
         """
     count, _, lost = run(program, HERE).partition(" ")
     assert lost == "[]" and int(count) >= 278
+
+
+def test_the_source_of_a_class_is_found_in_the_file_that_defines_it(run):
+    """Though the class names a public module, and whenever inspect is imported."""
+    program = """
+        import inspect, re, torch
+        sources = [
+            re.split("[(:]", inspect.getsource(c))[0]
+            for c in (
+                torch.optim.lr_scheduler.StepLR,
+                torch.nn.Linear,
+                torch.nn.MultiheadAttention,
+                torch.fx.Interpreter,
+                torch.utils.data.DataLoader,
+            )
+        ]
+        from taeda import as_torch
+        as_torch.uninstall()
+        print(sources, hasattr(inspect.getfile, "_of_others"))
+        """
+    names = "StepLR Linear MultiheadAttention Interpreter DataLoader".split()
+    shown = f"{[f'class {name}' for name in names]} False"
+    assert run(program) == shown
+    later = "import inspect\nfrom taeda.as_torch import install; install()\n"
+    assert run(later + textwrap.dedent(program), real=True) == shown
 
 
 def test_without_as_torch_and_after_it_names_are_this_librarys(run):

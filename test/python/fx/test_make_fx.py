@@ -76,7 +76,51 @@ def values_are_refused(L):
     ]
 
 
-@pytest.mark.parametrize("program", [simple, states, replaced, values_are_refused])
+def constants_that_change(L):
+    def written(x):
+        c = L.tensor(1.0)
+        c.add_(2)
+        return x * c.item()
+
+    def through_a_view(x):
+        c = L.tensor([2])
+        (view,) = c.unbind(0)
+        view.mul_(5)
+        return x * c.item() if (c + 1).item() > 3 else x
+
+    x = L.values(2)
+    told = []
+    for mode in ("real", "fake"):
+        for f in (written, through_a_view):
+            made = traced(L, f, x, mode=mode)
+            told.append([made(x), made(x)])  # the graph's constants stay as they are
+    return told
+
+
+def gradients_that_are_off(L):
+    def switched(x):
+        y = x.sin()
+        L.set_grad_enabled(False)
+        z = y.cos()
+        L.set_grad_enabled(True)
+        return y + z.sin()
+
+    def block(x):
+        with L.no_grad():
+            y = x.exp()
+        return y
+
+    x = L.values(2).requires_grad_()
+    made = [traced(L, f, x, pre_dispatch=True) for f in (switched, block)]
+    return [(gm.code, gm(x).requires_grad) for gm in made]
+
+
+_SIMILAR = [simple, states, replaced, values_are_refused]
+
+
+@pytest.mark.parametrize(
+    "program", [*_SIMILAR, constants_that_change, gradients_that_are_off]
+)
 def test_recorded_graphs_are_equal(program) -> None:
     check(program)
 
@@ -127,6 +171,50 @@ def test_recorded_graphs_compute_the_same(program, mode) -> None:
 def widths(x):
     both = taeda.cat([x, taeda.ones(x.shape[0], 2 * x.shape[1] + 1)], 1)
     return both.reshape(-1), x.new_zeros((x.numel() + 3) // 2 % 5)
+
+
+def drawn(x):
+    c = taeda.tensor(1.0)
+    c.normal_()
+    return x * c.item()
+
+
+def written_by_an_argument(x):
+    c = taeda.tensor([1.0])
+    view = c.view(1)
+    c.add_(x[0, 0])
+    return x * view.item()
+
+
+@pytest.mark.parametrize("mode", ["real", "fake"])
+@pytest.mark.parametrize("program", [drawn, written_by_an_argument])
+def test_a_constant_that_is_none_any_more_is_not_read(program, mode) -> None:
+    """PyTorch reads what it was before, through a view or in the mode "fake"."""
+    match = "value out of a tracing tensor" if mode == "real" else "_local_scalar_dense"
+    with pytest.raises(RuntimeError, match=match):
+        make_fx(program, tracing_mode=mode)(taeda.ones(2, 3))
+
+
+class Wrapper(taeda.Tensor):
+    @staticmethod
+    def __new__(cls, inner):
+        made = taeda.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+        made.inner = inner
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def unwrap(a):
+            return a.inner if isinstance(a, Wrapper) else a
+
+        args, kwargs = taeda.utils._pytree.tree_map(unwrap, (args, kwargs or {}))
+        return func(*args, **kwargs)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_a_class_of_tensors_calls_is_recorded(mode) -> None:
+    gm = make_fx(lambda x: x * Wrapper(x), tracing_mode=mode)(taeda.ones(2))
+    assert "mul.Tensor(x_1, x_1)" in gm.code and "constant" not in gm.code
 
 
 def test_symbolic_graphs_fit_other_sizes() -> None:

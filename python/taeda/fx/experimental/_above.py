@@ -32,7 +32,7 @@ class PreDispatchMode(ProxyTorchDispatchMode):
     """Records every operator as the program calls it: above autograd.
 
     Composite operators are one node. What computes the results still sees what they are
-    made of.
+    made of. Where the program turned gradients on or off, a node does.
     """
 
     item_name = "item"
@@ -45,8 +45,23 @@ class PreDispatchMode(ProxyTorchDispatchMode):
         result = NotImplemented if rule is None else rule(*args, **kwargs)
         return func(*args, **kwargs) if result is NotImplemented else result
 
+    def is_for_a_class(self, args, kwargs) -> bool:
+        """No class is asked above autograd."""
+        return False
+
+    def keep_grad_mode(self) -> None:
+        """Notes in the graph that the program turned gradients on or off."""
+        if taeda.is_grad_enabled() != self.grad_mode:
+            self.grad_mode = taeda.is_grad_enabled()
+            function, args = _C._set_grad_enabled, (self.grad_mode,)
+            self.tracer.create_node("call_function", function, args, {})
+
+    at_end = keep_grad_mode
+
     def __enter__(self):
         def handler(func, args, kwargs):
+            if self.enabled:
+                self.keep_grad_mode()
             return self.__torch_dispatch__(func, (), args, kwargs)
 
         level = _C._functorch.RecordLevel(handler)
@@ -62,6 +77,7 @@ class PreDispatchMode(ProxyTorchDispatchMode):
     def __init__(self, tracer, tracing_mode="real", decomposition_table=None) -> None:
         super().__init__(tracer, tracing_mode, decomposition_table)
         self.levels: list = []
+        self.grad_mode = taeda.is_grad_enabled()  # as the graph's last node has it
 
 
 def call_with_floats(func, args, kwargs):

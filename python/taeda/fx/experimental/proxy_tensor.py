@@ -134,6 +134,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         kwargs = kwargs or {}
         if not self.enabled:
             return func(*args, **kwargs)
+        if self.is_for_a_class(args, kwargs):
+            return NotImplemented
         if func in self.table:
             with self.again():
                 result = self.table[func](*args, **kwargs)
@@ -145,9 +147,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if func is aten.lift_fresh.default:
             return self._constant(args[0])
         result = self.compute(func, args, kwargs)
-        if func._schema.is_mutable:
-            for arg in args:
-                self.constants.pop(id(arg), None)
+        self._follow_constants(func, args, kwargs, result)
         name = self.tracer.graph._target_to_str(func.overloadpacket.__name__)
         proxy = self.tracer.create_proxy("call_function", func, args, kwargs, name)
         self.tracer.track(result, proxy)
@@ -156,6 +156,25 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def compute(self, func, args, kwargs):
         """The results of a call."""
         return func(*args, **kwargs)
+
+    def is_for_a_class(self, args, kwargs) -> bool:
+        """Whether a tensor has operators of its own, whose calls are recorded instead.
+
+        Inputs of the trace have none: the graph gets them as they are.
+        """
+        from taeda._subclasses.fake_tensor import is_fake
+
+        plain = taeda.Tensor.__torch_dispatch__
+        return any(
+            isinstance(a, taeda.Tensor)
+            and type(a).__torch_dispatch__ is not plain
+            and id(a) not in self.tracer.known
+            and not is_fake(a)
+            for a in pytree.tree_leaves((args, kwargs))
+        )
+
+    def at_end(self) -> None:
+        """Called when the program has run."""
 
     def cond(self, pred, true_fn, false_fn, operands):
         """Records a call of `taeda.cond`."""
@@ -186,8 +205,51 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             "call_function", func, (tensor,), {}, "lift_fresh_copy"
         )
         tracer.track(result, proxy)
-        self.constants[id(result)] = tensor
+        with _unrecorded():
+            # The graph's own stays as it is when the program writes to this one.
+            self._know(result, tensor.clone())
         return result
+
+    def _know(self, tensor, value) -> None:
+        """Notes the value of a tensor, in itself where it is a fake one."""
+        from taeda._subclasses.fake_tensor import is_fake
+
+        self.constants[id(tensor)] = value
+        if is_fake(tensor):
+            single = value is not None and value.numel() == 1
+            tensor.constant = value if single else None
+
+    def _follow_constants(self, func, args, kwargs, result) -> None:
+        """Notes what a call makes of tensors whose values are known, or forgets them.
+
+        Of results, single numbers alone are worked out: a program asks for no others.
+        """
+        made = [t for t in pytree.tree_leaves(result) if isinstance(t, taeda.Tensor)]
+        small = all(t.numel() <= 1 for t in made)
+        if not self.constants or not (func._schema.is_mutable or small):
+            return
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, taeda.Tensor)]
+        known = tensors and all(id(t) in self.constants for t in tensors)
+        if not known or taeda.Tag.nondeterministic_seeded in func.tags:
+            self._forget(_written_by(func, args, kwargs))
+            return
+        values = [self.constants.get(id(leaf), leaf) for leaf in leaves]
+        with _unrecorded():
+            args, kwargs = pytree.tree_unflatten(values, spec)
+            found = func(*args, **kwargs)
+        found = [t for t in pytree.tree_leaves(found) if isinstance(t, taeda.Tensor)]
+        for tensor, value in zip(made, found, strict=True):
+            self._know(tensor, value)
+
+    def _forget(self, tensors) -> None:
+        """Values of these tensors, and of their views, are not known any more."""
+        found = [self.constants[id(t)] for t in tensors if id(t) in self.constants]
+        places = {value.untyped_storage().data_ptr() for value in found}
+        for key, value in list(self.constants.items()):
+            if value.untyped_storage().data_ptr() in places:
+                self._know(self.tracer.known[key][0], None)
+                del self.constants[key]
 
     def _number(self, func, tensor):
         known = id(tensor) in self.tracer.known
@@ -197,7 +259,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 f"with {func} - erroring out! It's likely that this is caused by "
                 "data-dependent control flow or similar."
             )
-        with _disable_current_modes():
+        with _unrecorded():
             return self.constants.get(id(tensor), tensor).item()
 
 
@@ -226,6 +288,25 @@ def disable_proxy_modes_tracing():
     finally:
         if mode is not None:
             mode.enabled = before
+
+
+@contextlib.contextmanager
+def _unrecorded():
+    """A context: what is done inside is done on real tensors, and seen by no mode."""
+    with disable_proxy_modes_tracing(), _disable_current_modes():
+        yield
+
+
+def _written_by(func, args, kwargs) -> list:
+    """The arguments that an operator writes to."""
+    arguments = func._schema.arguments
+    given = {a.name: v for a, v in zip(arguments, args, strict=False)} | kwargs
+    written = [
+        given.get(a.name)
+        for a in arguments
+        if a.alias_info is not None and a.alias_info.is_write
+    ]
+    return [t for t in pytree.tree_leaves(written) if isinstance(t, taeda.Tensor)]
 
 
 def _with_names(f, count: int):
@@ -291,6 +372,7 @@ class _Run:
                 modes.enter_context(self.fake_mode)
             modes.enter_context(self.mode)
             result = flat(*inputs)
+            self.mode.at_end()
         output = tracer.create_arg(result)
         tracer.create_node("output", "output", (output,), {})
         module = GraphModule(tracer.root, tracer.graph, _name_of(self.f))
