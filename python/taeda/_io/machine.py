@@ -9,6 +9,7 @@ large enough to matter run on a table of steps that count (`watch.py`).
 
 from __future__ import annotations
 
+import gc
 from _pickle import UnpicklingError
 from collections import Counter, OrderedDict
 from itertools import repeat
@@ -29,6 +30,8 @@ _MAX_INTEGER = 1024
 # No opcode makes more than this many bytes for each of its own.
 _DENSEST = 512
 _STEP = 4 * ELEMENT
+# Bytes from which the collector of cycles would be felt.
+_LONG = 100_000
 # A hash of a tuple nested deeper than this may overrun the stack.
 MAX_DEPTH = 30_000
 _ABSENT = object()
@@ -72,7 +75,21 @@ class Machine:
         return watched_steps()
 
     def run(self):
-        """The object of the next pickle; `at` is then just behind it."""
+        """The object of the next pickle; `at` is then just behind it.
+
+        What a large pickle makes lives: looking through it for cycles, again and again
+        while it grows, would take most of the time.
+        """
+        collects = self.end > _LONG and gc.isenabled()
+        if collects:
+            gc.disable()
+        try:
+            return self._run()
+        finally:
+            if collects:
+                gc.enable()
+
+    def _run(self):
         self.stack: list = []
         self.marks: list = []
         self.memo: list = []

@@ -63,7 +63,12 @@ def disable_global_flags() -> None:
 
 
 def flags_frozen() -> bool:
-    """Whether `disable_global_flags` was called."""
+    """Whether `disable_global_flags` was called.
+
+    Example:
+        >>> taeda.backends.flags_frozen()
+        False
+    """
     return _frozen.read()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from functools import cache
 from types import MappingProxyType
 
@@ -82,6 +83,12 @@ def _cache_sizes() -> dict[str, int]:
     return found
 
 
+def _short(model: str) -> str:
+    """A processor's name without trade marks, clock rate and words that say nothing."""
+    model = re.sub(r"\((R|TM|tm)\)|@.*|\b(CPU|Processor|\d+-Core)\b", " ", model)
+    return " ".join(model.split())
+
+
 @cache
 def capabilities() -> MappingProxyType:
     """See `taeda.cpu.get_capabilities`."""
@@ -93,7 +100,7 @@ def capabilities() -> MappingProxyType:
     found |= _cache_sizes()
     found |= {
         "architecture": machine,
-        "cpu_name": fields.get("model name", platform.processor()),
+        "cpu_name": _short(fields.get("model name", platform.processor())),
         "num_logical_cores": os.cpu_count() or 1,
         "num_physical_cores": cores,
         "num_sockets": sockets,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import gc
+import io
 import subprocess
 import sys
 
@@ -77,3 +80,19 @@ def test_what_is_saved_here_is_read_here(tmp_path, name):
         "_flat_weights",
         "_flat_weight_refs",
     }
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_collector_of_cycles_is_left_as_it_was(collects: bool) -> None:
+    buffer = io.BytesIO()
+    taeda.save([{str(i): i} for i in range(40_000)], buffer)
+    assert buffer.tell() > 100_000
+    before = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        for data in (buffer.getvalue(), buffer.getvalue()[: buffer.tell() // 2]):
+            with contextlib.suppress(Exception):
+                taeda.load(io.BytesIO(data))
+            assert gc.isenabled() is collects
+    finally:
+        (gc.enable if before else gc.disable)()

@@ -22,11 +22,14 @@ def scale(lib, *numbers: float):
     return lib.tensor(numbers if len(numbers) > 1 else numbers[0])
 
 
-def agree(call, rel: float = 1e-6) -> None:
+def agree(call, rel: float = 1e-6, cut_off: np.ndarray | None = None) -> None:
+    """Both give the same; `cut_off` stands where PyTorch overflows, as on some CPUs."""
     ours, theirs = call(taeda), call(torch)
     assert str(ours.dtype)[6:] == str(theirs.dtype)[6:]
     assert ours.shape == theirs.shape
     got, want = ours.float().numpy(), theirs.float().numpy()
+    if cut_off is not None:
+        want = np.where(np.isfinite(want), want, cut_off)
     np.testing.assert_allclose(got, want, rtol=rel, atol=rel)
 
 
@@ -80,7 +83,9 @@ def test_results_of_float8_are_scaled_and_cut_off(dtype):
         given = {"scale_result": scale(lib, 2.0), "out_dtype": kind}
         return lib._scaled_mm(a, b, *scales, **given)
 
-    agree(product)
+    a, b = sides(taeda)
+    largest = taeda.finfo(getattr(taeda, dtype or F8[0])).max
+    agree(product, cut_off=np.sign((a.float() @ b.float()).numpy()) * largest)
 
 
 def test_without_elements_and_out():
@@ -90,10 +95,13 @@ def test_without_elements_and_out():
         out = lib.empty(0)
         same = lib._scaled_mm(a, b, one, one, out_dtype=lib.float32, out=out)
         assert same is out
-        empty = lib._scaled_mm(a[:, :0], b[:0], one, one, out_dtype=lib.float32)
-        return lib.cat([out, empty])
+        return out
 
     agree(product)
+    # PyTorch leaves the memory as it was on some CPUs.
+    (a, b), one = sides(taeda), scale(taeda, 1.0)
+    empty = taeda._scaled_mm(a[:, :0], b[:0], one, one, out_dtype=taeda.float32)
+    assert taeda.equal(empty, taeda.zeros(6, 8))
 
 
 def test_by_its_public_name():

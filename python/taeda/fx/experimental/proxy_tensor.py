@@ -224,9 +224,13 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
         Of results, single numbers alone are worked out: a program asks for no others.
         """
+        if not self.constants:
+            return
         made = [t for t in pytree.tree_leaves(result) if isinstance(t, taeda.Tensor)]
-        small = all(t.numel() <= 1 for t in made)
-        if not self.constants or not (func._schema.is_mutable or small):
+        sizes = [size for tensor in made for size in tensor.shape]
+        # Of sizes that are symbols nothing may be asked.
+        small = all(type(size) is int and size <= 1 for size in sizes)
+        if not (func._schema.is_mutable or small):
             return
         leaves, spec = pytree.tree_flatten((args, kwargs))
         tensors = [leaf for leaf in leaves if isinstance(leaf, taeda.Tensor)]

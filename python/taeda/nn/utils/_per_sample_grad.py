@@ -58,9 +58,8 @@ def call_for_per_sample_grads(
         >>> from taeda.nn.utils._per_sample_grad import call_for_per_sample_grads
         >>> layer, x = taeda.nn.Linear(2, 1), taeda.tensor([[1.0, 2.0], [3.0, 4.0]])
         >>> call_for_per_sample_grads(layer)(x).sum().backward()
-        >>> layer.weight.grad_sample
-        tensor([[[1., 2.]],
-                [[3., 4.]]])
+        >>> layer.weight.grad_sample.tolist()
+        [[[1.0, 2.0]], [[3.0, 4.0]]]
     """
     _check(module, batch_size, loss_reduction)
     dim = 0 if batch_first else 1
