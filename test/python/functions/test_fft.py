@@ -22,12 +22,17 @@ def _input(kind, *shape, dtype=np.complex128):
     )
 
 
-def _close(got, want, tolerance=1e-14):
-    want = want.resolve_conj()
+def _close(got, want, tolerance=1e-14, values=None):
+    """Shape and dtype are PyTorch's; so are numbers, but for `values` of NumPy.
+
+    The library that PyTorch has on processors of Intel is off by 3e-14 for lengths with
+    prime factors such as 61 and 73, NumPy by 3e-16.
+    """
     assert tuple(got.shape) == tuple(want.shape)
     assert str(got.dtype)[6:] == str(want.dtype)[6:]
-    gap = np.abs(got.resolve_conj().numpy() - want.numpy())
-    assert gap.max(initial=0) <= tolerance * np.abs(want.numpy()).max(initial=1)
+    values = want.resolve_conj().numpy() if values is None else values
+    gap = np.abs(got.resolve_conj().numpy() - values)
+    assert gap.max(initial=0) <= tolerance * np.abs(values).max(initial=1)
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -54,7 +59,8 @@ def test_every_kind_norm_and_length(kind, norm) -> None:
                 getattr(t.fft, kind)(t.tensor(x), wanted, norm=norm)
                 for t in (taeda, torch)
             )
-            _close(got, want)
+            values = getattr(np.fft, kind)(x, wanted, norm=norm)
+            _close(got, want, values=values)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -139,7 +145,8 @@ def test_lines_side_by_side(n, lines) -> None:
                         getattr(t.fft, kind)(v, dim=dim)
                         for t, v in ((taeda, a), (torch, b))
                     )
-                    _close(got, want, tolerance)
+                    values = getattr(np.fft, kind)(x, axis=dim)
+                    _close(got, want, tolerance, values)
 
 
 def test_both_halves_of_real_spectra() -> None:
