@@ -1,3 +1,4 @@
+#include <taeda/aten/core/ivalue.h>
 #include <taeda/aten/native/cuda/picks.h>
 
 #include <taeda/aten/native/cuda/blocks.h>
