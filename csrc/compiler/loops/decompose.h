@@ -10,8 +10,8 @@ struct Item {
   std::vector<Node> nodes;
   std::vector<Call> calls;
   bool fusible = false;
-  size_t passes =
-      1;  // over memory, of the kernels that the call runs by itself
+  // Over memory, of the kernels that the call runs by itself.
+  size_t passes = 1;
 };
 
 // The item of a node. A kernel with a definition is written out; the values in
