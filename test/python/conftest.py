@@ -1,6 +1,7 @@
 """What holds in every test program.
 
-What crashes says where (`tools/dev test` names the library that shows it), what hangs
+Random numbers are the same in each run of a test, of whichever other tests it runs with
+(see `seeds`). What crashes says where (`tools/dev test` names the library that shows it), what hangs
 stands by name in the folder that TAEDA_RUNNING_TESTS names, a file a process, and
 Ctrl-C arrives: shells start what runs in the background without it.
 """
@@ -10,7 +11,10 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import random
 import signal
+import sys
+import zlib
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
@@ -31,8 +35,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         ctypes.CDLL(library).show_crashes(file)
 
 
+def seeds(test: str) -> None:
+    """Seeds the generators of the libraries that are imported, by the test's name."""
+    seed = zlib.crc32(test.encode())
+    random.seed(seed)
+    for name in ("taeda", "torch"):
+        if manual_seed := getattr(sys.modules.get(name), "manual_seed", None):
+            manual_seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    seeds(item.name)
     if folder := os.environ.get("TAEDA_RUNNING_TESTS"):
         pathlib.Path(folder, str(os.getpid())).write_text(item.nodeid)
     file = f"{item.path.parent.name}/{item.path.stem}"

@@ -253,10 +253,11 @@ def test_gradcheck_finds_wrong_gradients() -> None:
 @pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
 @pytest.mark.parametrize("shape", [(4,), (2, 4), (3, 2, 4)], ids=str)
 def test_linear_layers_of_sparse_weights(layout: str, shape: tuple) -> None:
-    layer = taeda.nn.Linear(4, 5)
+    layer = taeda.nn.Linear(4, 5, dtype=taeda.float64)
     dense = layer.weight.detach().clone().requires_grad_()
     layer.weight = taeda.nn.Parameter(getattr(layer.weight, f"to_sparse_{layout}")())
-    x = taeda.arange(float(np.prod(shape))).reshape(shape).requires_grad_()
+    x = taeda.arange(np.prod(shape), dtype=taeda.float64).reshape(shape)
+    x.requires_grad_()
     ours, wanted = layer(x), taeda.nn.functional.linear(x, dense, layer.bias)
     assert ours.layout == taeda.strided and taeda.allclose(ours, wanted)
     leaves = ([x, layer.weight, layer.bias], [x, dense, layer.bias])
