@@ -7,6 +7,7 @@ is one rank; `calibrate` starts them and fits a `Host`.
 
 from __future__ import annotations
 
+import itertools
 import os
 import statistics
 import subprocess
@@ -15,12 +16,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from .network import Host
+from .network import Curve, Host
 
 __all__ = ["calibrate", "start"]
 
 ROOT = Path(__file__).resolve().parents[2]
-LARGE = 1 << 21
+SIZES = tuple(1 << power for power in (16, 18, 20, 22))
 ROUNDS, TENSORS = 15, 12
 SLICE = 0.1
 
@@ -85,7 +86,7 @@ def _messages(rank: int) -> dict[str, float]:
 
     late, worked = [], {}
     for pause in (0.0, 1e-3):
-        begin = time.process_time()
+        worked[pause] = 0.0
         for _ in range(4 * ROUNDS):
             stamp = taeda.zeros(1, dtype=taeda.float64)
             if rank == 0:
@@ -95,11 +96,14 @@ def _messages(rank: int) -> dict[str, float]:
                 dist.send(stamp, 1)
                 dist.recv(stamp, 1)
             else:
+                # Of receiving alone: what runs after a sleep finds other caches, as
+                # it does in what is recorded.
+                begin = time.process_time()
                 dist.recv(stamp, 0)
+                worked[pause] += (time.process_time() - begin) / (4 * ROUNDS)
                 stamp.fill_(time.perf_counter() - stamp.item())
                 dist.send(stamp, 0)
             late.append(stamp.item())
-        worked[pause] = (time.process_time() - begin) / (4 * ROUNDS)
     found = {"wake": statistics.median(late[4 * ROUNDS :])}
     if rank == 1:
         found["block"] = max(0.0, worked[1e-3] - worked[0.0])
@@ -130,6 +134,25 @@ def _posting(rank: int) -> float:
     return statistics.median(times)
 
 
+def _moving(size: int, world: int) -> dict:
+    """Functions that gather and reduce a tensor of so many bytes."""
+    import taeda
+    import taeda.distributed as dist
+
+    # Tensors by turns: those of a training step are not in the nearest cache either.
+    wholes = [taeda.ones(size // 4) for _ in range(TENSORS)]
+    parts = [taeda.ones(size // 4 // world) for _ in range(TENSORS)]
+
+    def gather(i: int) -> None:
+        # Into new memory, as training gathers parameters.
+        dist.all_gather_into_tensor(taeda.empty(size // 4), parts[i])
+
+    def reduce(i: int) -> None:
+        dist.reduce_scatter_tensor(parts[i], wholes[i])
+
+    return {"copy": gather, "reduce": reduce}
+
+
 def _rank(rank: int, world: int, folder: Path) -> None:
     """Measures what `calibrate` reads."""
     import taeda
@@ -139,21 +162,11 @@ def _rank(rank: int, world: int, folder: Path) -> None:
     taeda.set_num_threads(1)
     store = dist.FileStore(str(folder / "meeting"), world)
     dist.init_process_group("gloo", rank=rank, world_size=world, store=store)
-    # Tensors by turns: those of a training step are not in the nearest cache either.
-    wholes = [taeda.ones(LARGE // 4) for _ in range(TENSORS)]
-    parts = [taeda.ones(LARGE // 4 // world) for _ in range(TENSORS)]
     tiny = taeda.ones(1)
-
-    def gather(i: int) -> None:
-        # Into new memory, as training gathers parameters.
-        dist.all_gather_into_tensor(taeda.empty(LARGE // 4), parts[i])
-
-    calls = {
-        "tiny": lambda i: dist.all_reduce(tiny),
-        "copy": gather,
-        "reduce": lambda i: dist.reduce_scatter_tensor(parts[i], wholes[i]),
-    }
-    found = [f"{k} {_timed(call, dist.barrier)}" for k, call in calls.items()]
+    found = [f"tiny {_timed(lambda i: dist.all_reduce(tiny), dist.barrier)}"]
+    for size in SIZES:
+        for name, call in _moving(size, world).items():
+            found.append(f"{name}.{size} {_timed(call, dist.barrier)}")
     if rank < 2:
         found += [f"{k} {seconds}" for k, seconds in _messages(rank).items()]
     (folder / f"times.{rank}").write_text("\n".join(found))
@@ -174,6 +187,12 @@ def _times(world: int) -> dict[str, float]:
     return {key: statistics.median(values) for key, values in rows.items()}
 
 
+def _curve(times: dict[str, float], name: str) -> Curve:
+    """Of what each size took beyond the smallest call; more bytes never take less."""
+    took = [max(0.0, times[f"{name}.{size}"] - times["tiny"]) for size in SIZES]
+    return Curve(tuple(zip(SIZES, itertools.accumulate(took, max), strict=True)))
+
+
 def calibrate(cores: int) -> Host:
     """This machine's figures, of as many ranks as cores and of twice as many."""
     few, many = _times(cores), _times(2 * cores)
@@ -184,8 +203,8 @@ def calibrate(cores: int) -> Host:
         wake=max(0.0, few["wake"] - few["tiny"]),
         block=few["block"],
         post=few["post"],
-        copy=max(0.0, few["copy"] - few["tiny"]) / LARGE,
-        reduce=max(0.0, few["reduce"] - few["tiny"]) / LARGE,
+        copy=_curve(few, "copy"),
+        reduce=_curve(few, "reduce"),
     )
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["Cost", "Host", "Level", "Network"]
+__all__ = ["Cost", "Curve", "Host", "Level", "Network"]
 
 # Volumes that go around the ring, in whole tensors.
 _RINGS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}
@@ -145,12 +145,39 @@ class Network:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """Seconds of work on so many bytes, straight between points that were measured.
+
+    Args:
+        points: bytes and their seconds, by bytes; beyond the last a byte takes what one
+            of it takes. Small tensors lie in nearer caches, so theirs take less.
+    """
+
+    points: tuple[tuple[int, float], ...]
+
+    @classmethod
+    def per_byte(cls, seconds: float) -> Curve:
+        """The same for every byte."""
+        return cls(((1, seconds),))
+
+    def __call__(self, count: float) -> float:
+        """Seconds of `count` bytes."""
+        below = (0, 0.0)
+        for point in self.points:
+            if count <= point[0]:
+                part = (count - below[0]) / (point[0] - below[0])
+                return below[1] + part * (point[1] - below[1])
+            below = point
+        return count * below[1] / below[0]
+
+
+@dataclass(frozen=True)
 class Host:
     """Ranks on one machine, which share cores and move bytes with them.
 
     A collective of p ranks takes `latency`, and `switch` more for each rank that has
-    to wait for a core; every rank works `copy` seconds for a byte that it reads out of
-    another's memory, and `reduce` for one that it adds to its own, measured while all
+    to wait for a core; every rank works `copy` seconds for bytes that it reads out of
+    another's memory, and `reduce` for those that it adds to its own, measured while all
     cores do so. Who has waited for `spin` sleeps, and needs `wake` to go on; waiting
     takes `block` seconds of a core, and a message `post` at both ends beside its bytes.
     """
@@ -158,8 +185,8 @@ class Host:
     cores: int
     latency: float
     switch: float
-    copy: float
-    reduce: float
+    copy: Curve
+    reduce: Curve
     wake: float = 0.0
     block: float = 0.0
     post: float = 0.0
@@ -181,9 +208,9 @@ class Host:
         }.get(kind, 0.0)
         reduced = count if kind in ("all_reduce", "reduce_scatter", "reduce") else 0.0
         waiting = max(0, size - self.cores)
-        work = copied * self.copy + reduced * self.reduce
+        work = self.copy(copied) + self.reduce(reduced)
         return Cost(self.latency + waiting * self.switch, work)
 
     def message(self, count: int, distance: int) -> Cost:
         """As of `Network`; both ends copy."""
-        return Cost(self.latency, self.post + count * self.copy)
+        return Cost(self.latency, self.post + self.copy(count))
