@@ -30,11 +30,15 @@ class CMakeBuild(build_ext):
             cmake.link_into_package(ROOT / "build")
             return
         # Configured afresh, since an isolated build environment lies elsewhere each
-        # time and cached paths into an earlier one are gone. As deep in the tree as
-        # build/, so that relative paths, and with them ccache's objects, are shared.
-        tree = ROOT / f"build-{sys.implementation.cache_tag}"
+        # time and cached paths into an earlier one are gone; so not in the tree of
+        # who works here. A copy of the sources has none, and there the same name lets
+        # ccache find its objects: preprocessed text names headers by their paths.
+        tree = ROOT / "build"
+        if (tree / "build.ninja").exists():
+            tree = ROOT / f"build-{sys.implementation.cache_tag}"
         cmake.build(tree, fresh=True)
         cmake.install(tree, ROOT / self.build_lib)
+        cmake.forget(tree)
 
     def get_outputs(self) -> list[str]:
         return []

@@ -23,8 +23,9 @@ find_package_handle_standard_args(OneDNN
   REQUIRED_VARS OneDNN_LIBRARY OneDNN_INCLUDE_DIR
   REASON_FAILURE_MESSAGE "${_hint}")
 if(OneDNN_FOUND AND NOT TARGET DNNL::dnnl)
+  taeda_headers(_headers "${OneDNN_INCLUDE_DIR}" onednn)
   add_library(DNNL::dnnl SHARED IMPORTED)
   set_target_properties(DNNL::dnnl PROPERTIES
     IMPORTED_LOCATION "${OneDNN_LIBRARY}"
-    INTERFACE_INCLUDE_DIRECTORIES "${OneDNN_INCLUDE_DIR}")
+    INTERFACE_INCLUDE_DIRECTORIES "${_headers}")
 endif()

@@ -17,3 +17,16 @@ print(";".join(dict.fromkeys(str(r) for r in roots if r.is_dir())))
     COMMAND_ERROR_IS_FATAL ANY)
   set(${out} "${_roots}" PARENT_SCOPE)
 endfunction()
+
+# taeda_headers(OUT DIR NAME): a folder of headers by a name in the build tree. Compilers
+# write the names of headers into what they make, and those of packages differ from one
+# environment to the next: with these ccache finds its objects in any tree.
+function(taeda_headers out dir name)
+  if(dir IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+    set(${out} "${dir}" PARENT_SCOPE)
+    return()
+  endif()
+  file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/headers")
+  file(CREATE_LINK "${dir}" "${CMAKE_BINARY_DIR}/headers/${name}" SYMBOLIC)
+  set(${out} "${CMAKE_BINARY_DIR}/headers/${name}" PARENT_SCOPE)
+endfunction()

@@ -5,6 +5,10 @@ execute_process(
   OUTPUT_STRIP_TRAILING_WHITESPACE)
 set(PYBIND11_FINDPYTHON ON)
 find_package(pybind11 3.1 CONFIG REQUIRED)
+taeda_headers(_headers "${pybind11_INCLUDE_DIR}" pybind11)
+set_target_properties(pybind11::headers PROPERTIES
+  INTERFACE_INCLUDE_DIRECTORIES "${_headers}"
+  INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${_headers}")
 
 if(TAEDA_PYTHON_SOURCES OR TAEDA_GEN_PYTHON)
   Python_add_library(_C MODULE WITH_SOABI

@@ -12,6 +12,7 @@ from devtool.shell import ROOT, Failure, run, say
 
 PACKAGE = ROOT / "python" / "taeda"
 SANITIZERS = ("address", "thread")
+STAMP = "taeda-options.json"  # of what a tree was configured with
 
 
 def _program(name: str) -> str:
@@ -60,7 +61,7 @@ def build(
         options["TAEDA_LIBRARY_TREE"] = str(build_dir())
         options |= {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O0"}
     # Tests, once asked for, stay configured: switching would reconfigure each time.
-    stamp = tree / "taeda-options.json"
+    stamp = tree / STAMP
     before = json.loads(stamp.read_text()) if stamp.exists() else {}
     wanted_tests = tests or before.get("TAEDA_BUILD_TESTS") == "ON"
     options["TAEDA_BUILD_TESTS"] = "ON" if wanted_tests else "OFF"
@@ -79,6 +80,12 @@ def build(
     sloppy = "pch_defines,time_macros,include_file_mtime,include_file_ctime"
     cache["CCACHE_SLOPPINESS"] = sloppy
     run([_program("ninja"), "-C", tree, f"-j{jobs()}", *targets], env=cache)
+
+
+def forget(tree: pathlib.Path) -> None:
+    """Lets the next build of a tree configure it anew, in its own environment."""
+    for name in (STAMP, "CMakeCache.txt"):
+        (tree / name).unlink(missing_ok=True)
 
 
 def install(tree: pathlib.Path, prefix: pathlib.Path) -> None:
