@@ -3,13 +3,11 @@
 #include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/autograd/engine.h>
 #include <taeda/gen/ops/_to_copy.h>
-#include <taeda/gen/ops/as_strided.h>
 #include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/sparse_coo_tensor.h>
 #include <taeda/gen/ops/zero.h>
 #include <taeda/gen/ops/zeros.h>
 
-#include <algorithm>
 #include <numeric>
 #include <unordered_set>
 
@@ -33,18 +31,6 @@ namespace taeda::distributed {
 
 namespace {
 
-std::unique_lock<std::recursive_mutex> locked(std::recursive_mutex& mutex) {
-  return std::unique_lock(mutex);
-}
-
-std::string joined(const std::vector<std::string>& words, const char* between) {
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : between) + word;
-  }
-  return text;
-}
-
 bool have_same_memory(const Tensor& a, const Tensor& b) {
   return a.layout() == Layout::Strided && a.numel() != 0 &&
          a.const_raw_data() == b.const_raw_data();
@@ -67,129 +53,12 @@ struct Reducer::Sink final : autograd::NodePreHook {
   void call(autograd::Tensors&) override {
     auto held = reducer.lock();
     if (!held) return;
-    auto lock = locked(held->mutex_);
+    const std::lock_guard lock(held->mutex_);
     if (held->active_ && held->pass_ == pass) held->queue_end();
   }
   const std::weak_ptr<Reducer> reducer;
   const uint64_t pass;
 };
-
-// Buckets ---------------------------------------------------------------------
-
-std::vector<std::vector<size_t>> cut_into_buckets(
-    TensorList parameters,
-    const std::vector<size_t>& order,
-    const ReducerOptions& options) {
-  struct Open {
-    ScalarType dtype;
-    Device device;
-    std::vector<size_t> numbers;
-    int64_t bytes = 0;
-  };
-  std::vector<std::vector<size_t>> found;
-  std::vector<Open> open;
-  for (size_t number : order) {
-    if (!options.sparse.empty() && options.sparse[number]) {
-      found.push_back({number});
-      continue;
-    }
-    const Tensor& p = parameters[number];
-    auto at = std::find_if(open.begin(), open.end(), [&](const Open& o) {
-      return o.dtype == p.dtype() && o.device == p.device();
-    });
-    if (at == open.end()) {
-      at = open.insert(open.end(), {p.dtype(), p.device(), {}});
-    }
-    at->numbers.push_back(number);
-    at->bytes += static_cast<int64_t>(p.nbytes());
-    const size_t last = options.limits.size() - 1;
-    if (at->bytes < options.limits[std::min(found.size(), last)]) continue;
-    found.push_back(std::move(at->numbers));
-    open.erase(at);
-  }
-  for (Open& o : open) found.push_back(std::move(o.numbers));
-  return found;
-}
-
-Bucket Reducer::make_bucket(std::vector<size_t> numbers) const {
-  Bucket made;
-  const Tensor& first = parameters_[numbers[0]];
-  made.is_sparse = !options_.sparse.empty() && options_.sparse[numbers[0]];
-  const ScalarType dtype = options_.dtype.value_or(first.dtype());
-  if (!made.is_sparse) {
-    int64_t length = 0;
-    for (size_t number : numbers) length += parameters_[number].numel();
-    made.buffer = ops::zeros({length}, dtype, std::nullopt, first.device());
-    int64_t begin = 0;
-    for (size_t number : numbers) {
-      const Tensor& p = parameters_[number];
-      const DimVector rows = contiguous_strides(p.sizes());
-      const bool dense = p.is_non_overlapping_and_dense();
-      IntArrayRef strides = dense ? p.strides() : IntArrayRef(rows);
-      made.views.push_back(
-          ops::as_strided(made.buffer, p.sizes(), strides, begin));
-      begin += p.numel();
-    }
-  }
-  made.numbers = std::move(numbers);
-  return made;
-}
-
-void Reducer::make_buckets(std::vector<std::vector<size_t>> lists) {
-  GradModeGuard no_grad(false);
-  buckets_.clear();
-  homes_.resize(parameters_.size());
-  for (auto& numbers : lists) {
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      homes_[numbers[i]] = {buckets_.size(), i};
-    }
-    buckets_.push_back(make_bucket(std::move(numbers)));
-    buckets_.back().index = buckets_.size() - 1;
-  }
-  buckets_.back().is_last = true;
-}
-
-std::vector<size_t> Reducer::bucket_bytes() const {
-  auto lock = locked(mutex_);
-  std::vector<size_t> found;
-  for (const Bucket& b : buckets_) {
-    const Tensor& first = parameters_[b.numbers[0]];
-    size_t length = 0;
-    for (size_t n : b.numbers) length += parameters_[n].numel();
-    found.push_back(length *
-                    element_size(options_.dtype.value_or(first.dtype())));
-  }
-  return found;
-}
-
-std::optional<std::vector<size_t>> Reducer::take_order() {
-  auto lock = locked(mutex_);
-  const bool varies = options_.find_unused && !options_.static_graph;
-  if (!has_finished_ || !is_first_order_ || varies) return std::nullopt;
-  is_first_order_ = false;
-  std::vector<size_t> order = arrivals_;
-  std::vector<bool> is_there(parameters_.size());
-  for (size_t number : order) is_there[number] = true;
-  for (const Bucket& b : buckets_) {
-    for (size_t number : b.numbers) {
-      if (!is_there[number]) order.push_back(number);
-    }
-  }
-  return order;
-}
-
-void Reducer::set_order(const std::vector<size_t>& order) {
-  auto lock = locked(mutex_);
-  auto lists = cut_into_buckets(parameters_, order, options_);
-  const bool is_same = std::equal(lists.begin(),
-                                  lists.end(),
-                                  buckets_.begin(),
-                                  buckets_.end(),
-                                  [](const auto& numbers, const Bucket& b) {
-                                    return numbers == b.numbers;
-                                  });
-  if (!is_same) make_buckets(std::move(lists));
-}
 
 // Hooks -----------------------------------------------------------------------
 
@@ -246,7 +115,7 @@ Reducer::~Reducer() { remove_hooks(); }
 // Before the pass -------------------------------------------------------------
 
 void Reducer::prepare(TensorList outputs) {
-  auto lock = locked(mutex_);
+  const std::lock_guard lock(mutex_);
   active_ = true;
   has_begun_ = end_is_queued_ = false;
   ++pass_;
@@ -265,7 +134,7 @@ void Reducer::prepare(TensorList outputs) {
 }
 
 void Reducer::skip() {
-  auto lock = locked(mutex_);
+  const std::lock_guard lock(mutex_);
   active_ = false;
 }
 
@@ -307,101 +176,10 @@ void Reducer::watch(TensorList outputs) {
   }
 }
 
-namespace {
-// Keeps the phrases that programs look for.
-std::string advice(const ReducerOptions& options) {
-  const char* outputs =
-      "making sure all `forward` function outputs participate in calculating "
-      "loss";
-  if (options.static_graph) {
-    return "This error indicates that your training graph has changed in this "
-           "iteration, e.g., one parameter is used in first iteration, but "
-           "then got unused in the second iteration. this is not compatible "
-           "with static_graph set to True.";
-  }
-  if (options.find_unused) {
-    return str_cat(
-        "This error indicates that your module has parameters that were not "
-        "used in producing loss. Since `find_unused_parameters=True` is "
-        "enabled, some output of `forward` did not reach the loss: ",
-        outputs,
-        " helps.");
-  }
-  return str_cat(
-      "This error indicates that your module has parameters that were not used "
-      "in producing loss. You can enable unused parameter detection by passing "
-      "the keyword argument `find_unused_parameters=True` to "
-      "`taeda.nn.parallel.DistributedDataParallel`, and by ",
-      outputs,
-      '.');
-}
-}  // namespace
-
-void Reducer::check_finished() const {
-  auto lock = locked(mutex_);
-  // A forward pass without a backward one leaves nothing unfinished.
-  if (!active_ || !has_begun_) return;
-  std::vector<std::string> numbers, names;
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (learns_graph() ? visits_[i] != 0 : seen_[i] || missing_[i]) continue;
-    numbers.push_back(std::to_string(i));
-    if (!options_.names.empty()) names.push_back(options_.names[i]);
-  }
-  const std::string who =
-      str_cat(" which did not receive grad for rank ", options_.rank, ": ");
-  std::string text = str_cat(
-      "Expected to have finished reduction in the prior iteration before "
-      "starting a new one. ",
-      advice(options_));
-  if (options_.tells_names) {
-    text += str_cat("\nParameters", who, joined(names, ", "));
-  }
-  text += str_cat("\nParameter indices", who, joined(numbers, " "));
-  if (!options_.tells_names) {
-    text +=
-        "\nTo learn their names, set the environment variable "
-        "TORCH_DISTRIBUTED_DEBUG to INFO or DETAIL.";
-  }
-  throw_error(ErrorKind::Runtime, std::move(text));
-}
-
 // During the pass -------------------------------------------------------------
 
-std::string Reducer::named(size_t number) const {
-  std::string text = str_cat("Parameter at index ", number);
-  if (options_.names.empty()) return text;
-  return text + " with name " + options_.names[number];
-}
-
-void Reducer::fail_twice(size_t number) const {
-  const std::string who = named(number);
-  if (options_.static_graph && visits_[number] == 0) {
-    throw_error(
-        ErrorKind::Runtime,
-        str_cat("Your training graph has changed in this iteration, e.g., one "
-                "parameter is unused in first iteration, but then got used in "
-                "the second iteration. this is not compatible with "
-                "static_graph set to True. ",
-                who,
-                " is the one."));
-  }
-  const char* why =
-      missing_[number]
-          ? " was taken to be unused, since no output of `forward` led to it, "
-            "and has got a gradient"
-          : " has been marked as ready twice: it got two gradients in one "
-            "backward pass, as where parts of the model are computed again by "
-            "reentrant checkpoints, or where it is used outside of `forward`";
-  throw_error(ErrorKind::Runtime,
-              str_cat("Expected to mark a variable ready only once. ",
-                      who,
-                      why,
-                      ". If the graph is the same in each iteration, "
-                      "static_graph=True allows for that."));
-}
-
 void Reducer::arrived(size_t number) {
-  auto lock = locked(mutex_);
+  const std::lock_guard lock(mutex_);
   if (!active_) return;
   const bool is_new = !learns_graph() || visits_[number] == 0;
   if (is_first_order_ && is_new) arrivals_.push_back(number);
@@ -479,6 +257,7 @@ void Reducer::learn_graph() {
     missing_[i] = visits_[i] == 0;
     ready(i);
   }
+  graph_is_known_ = next_bucket_ == buckets_.size();
 }
 
 Tensor Reducer::used_here() const {
@@ -500,13 +279,13 @@ void Reducer::take_used(const Tensor& flags) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     used_[i] = here.const_data<int32_t>()[i] != 0;
   }
-  graph_is_known_ = options_.static_graph;
+  use_is_known_ = options_.static_graph;
 }
 
 // At its end ------------------------------------------------------------------
 
 void Reducer::end() {
-  auto lock = locked(mutex_);
+  const std::lock_guard lock(mutex_);
   if (!active_) return;
   GradModeGuard no_grad(false);
   end_is_queued_ = false;
@@ -554,7 +333,7 @@ static Tensor no_rows(const Tensor& like) {
 }
 
 void Reducer::shadow() {
-  auto lock = locked(mutex_);
+  const std::lock_guard lock(mutex_);
   GradModeGuard no_grad(false);
   std::vector<Bucket> stand_ins;
   std::vector<BucketSender::Wait> waits;

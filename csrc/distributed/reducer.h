@@ -102,7 +102,7 @@ class Reducer final : public std::enable_shared_from_this<Reducer> {
     return options_.static_graph && !graph_is_known_;
   }
   bool tells_used() const {
-    return options_.static_graph ? !graph_is_known_ : options_.find_unused;
+    return options_.static_graph ? !use_is_known_ : options_.find_unused;
   }
   void find_missing(TensorList outputs);
   void watch(TensorList outputs);
@@ -148,7 +148,10 @@ class Reducer final : public std::enable_shared_from_this<Reducer> {
   bool end_is_queued_ = false;  // end() will be called
   bool has_finished_ = false;   // some pass
   bool is_first_order_ = true;
-  bool graph_is_known_ = false;  // the static one
+  // Of a static graph. Who joined before it had a batch of its own knows what
+  // the others use, and will learn what it reaches itself.
+  bool use_is_known_ = false;
+  bool graph_is_known_ = false;
 };
 
 }  // namespace taeda::distributed

@@ -167,6 +167,21 @@ TEST(Reducer, AStaticGraphMayNotChange) {
                 [&] { f.step(all_numbers()); });
 }
 
+// It knows from the others what they use, and from its own first pass how often
+// it comes to each parameter.
+TEST(Reducer, WhoJoinsBeforeItsFirstBatchLearnsAStaticGraphLater) {
+  ReducerOptions options = small_buckets();
+  options.static_graph = true;
+  Fixture f(options);
+  f.reducer->shadow();
+  const std::vector<size_t> some{0, 2, 4, 6, 8, 10};
+  for (int step = 0; step < 3; ++step) f.step(some);
+  EXPECT_EQ(f.sender->summed, 1u);
+  expect_throws(ErrorKind::Runtime,
+                "Your training graph has changed in this iteration",
+                [&] { f.step(all_numbers()); });
+}
+
 TEST(Reducer, ParametersOutliveIt) {
   std::vector<Tensor> parameters;
   {
