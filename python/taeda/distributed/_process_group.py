@@ -440,7 +440,7 @@ class ProcessGroup:
 
     def split_group(
         self,
-        ranks,
+        new_ranks,
         timeout: timedelta | None = None,
         opts=None,
         group_name: str | None = None,
@@ -450,7 +450,7 @@ class ProcessGroup:
         """A group of some ranks of this one; all ranks of this one call it.
 
         Args:
-            ranks: their numbers in this group.
+            new_ranks: their numbers in this group.
             timeout: of each collective.
             opts: what the backend takes.
             group_desc: what the group is for.
@@ -467,7 +467,7 @@ class ProcessGroup:
             raise NotImplementedError(
                 "ProcessGroup.split_group: group_name and device_types are not there"
             )
-        return split_group(self, [ranks], timeout, opts, group_desc)
+        return split_group(self, [new_ranks], timeout, opts, group_desc)
 
     def set_timeout(self, timeout: timedelta) -> None:
         """The limit of operations from now on."""

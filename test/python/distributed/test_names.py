@@ -92,7 +92,7 @@ def test_forms_of_group_methods(group):
 
 def test_group_and_backend(group):
     assert group.bound_device_id is None
-    assert group.split_group([0]).size() == 1
+    assert group.split_group(new_ranks=[0]).size() == 1
     backend = group._get_backend(taeda.device("cpu"))
     assert not backend.supports_shrinking and not backend.supports_time_estimate
     assert not backend.supports_tensor_alloc(taeda.device("cpu"))
