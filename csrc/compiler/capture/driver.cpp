@@ -180,8 +180,74 @@ void Compiled::note_unfit(Cache& cache, Entry* made) {
   note_break("not_resumable", reason, stack.get(), fullgraph);
 }
 
+// Places that a run of the part reads.
+static std::vector<bool> places_read(const Entry& entry) {
+  std::vector<bool> read(entry.guards.places());
+  for (const Call& call : entry.graph.calls()) {
+    if (call.input >= 0) read[call.input] = true;
+  }
+  for (const Recipe& r : entry.rebuild.recipes) {
+    if (r.kind == Recipe::Place) read[r.index] = true;
+  }
+  return read;
+}
+
+void Compiled::filter_guards(Entry& entry) const {
+  if (!filter) return;
+  Ref entries = entry.guards.entries(library().module.get());
+  Ref flags = checked(PyObject_CallOneArg(filter.get(), entries.get()));
+  std::vector<bool> kept;
+  for (PyObject* each : python::items_of(flags.get())) {
+    kept.push_back(each == Py_True);
+  }
+  entry.guards.keep(kept, places_read(entry));
+}
+
+// Whether every rank has found what fits, where they ask each other.
+static bool all_found(bool found) {
+  if (policy().guard_hook == nullptr) return found;
+  Ref hook = Ref::borrow(policy().guard_hook);
+  Ref all =
+      checked(PyObject_CallOneArg(hook.get(), found ? Py_True : Py_False));
+  return all.get() == Py_True;
+}
+
+// Takes an entry out of the cache; some thread may be running it.
+void Compiled::drop(Cache& cache, const Entry* entry) {
+  auto at = std::find_if(cache.begin(), cache.end(), [&](const auto& each) {
+    return each.get() == entry;
+  });
+  if (at == cache.end()) return;
+  dropped_.emplace_back()[{}].push_back(std::move(*at));
+  cache.erase(at);
+}
+
+Entry* Compiled::find_with_others(Cache& cache, const Frames& state) {
+  bool asks = policy().guard_hook != nullptr && !cache.empty();
+  Entry* known = find(cache, state);
+  if (!asks) return known;
+  if (all_found(known != nullptr)) return find(cache, state);
+  // Another rank captures now: so does this one.
+  if (known != nullptr) drop(cache, known);
+  return nullptr;
+}
+
+// Its guards by the program's filter, and its graph by the backend.
+void Compiled::complete(Cache& cache, Entry* made, bool fresh) {
+  made->fresh = true;  // nobody finds it meanwhile
+  try {
+    filter_guards(*made);
+    if (fresh) compile_graph(*made);
+  } catch (const PythonError&) {
+    // The next call tries again.
+    std::erase_if(cache, [&](auto& e) { return e.get() == made; });
+    throw;
+  }
+  made->fresh = false;
+}
+
 Entry* Compiled::entry_for(Cache& cache, const Frames& state) {
-  if (Entry* entry = find(cache, state)) return entry;
+  if (Entry* entry = find_with_others(cache, state)) return entry;
   CompileLock lock;
   if (Entry* entry = find(cache, state)) return entry;
   if (!may_capture(cache)) return nullptr;
@@ -198,16 +264,8 @@ Entry* Compiled::entry_for(Cache& cache, const Frames& state) {
     return found;
   };
   Entry* entry = find_made();
-  if (entry != made || !fresh) return entry;
-  made->fresh = true;
-  try {
-    compile_graph(*made);
-  } catch (const PythonError&) {
-    // The next call tries again.
-    std::erase_if(cache, [&](auto& e) { return e.get() == made; });
-    throw;
-  }
-  made->fresh = false;
+  if (entry != made || (!fresh && !filter)) return entry;
+  complete(cache, made, fresh);
   // The backend may have run anything: the places are read anew.
   return find_made();
 }

@@ -105,6 +105,7 @@ bool TensorFacts::has_marks(PyObject* tensor) const {
 bool TensorFacts::hold(PyObject* tensor) const {
   if (Py_TYPE(tensor) != type) return false;
   const TensorImpl& t = *python::unwrap(tensor).impl();
+  if (loose) return !free || t.sizes().size() == sizes.size();
   return t.dtype() == dtype && t.requires_grad() == requires_grad &&
          has_geometry(t.sizes(), t.strides()) && t.device().type == device &&
          t.is_inference == inference &&
