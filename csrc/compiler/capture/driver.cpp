@@ -1,18 +1,20 @@
 // Compiled functions: the cache of captured parts, and how they are run.
 #include <taeda/csrc/compiler/capture/driver.h>
+#include <taeda/csrc/compiler/capture/liveness.h>
 #include <taeda/csrc/compiler/capture/policy.h>
 
 namespace taeda::capture {
 
 Entry* Compiled::find(Cache& cache, const Frames& state) {
-  std::vector<FrameState> slots;
-  slots.reserve(state.size());
+  SmallVector<FrameState, 4> slots;
   for (const auto& f : state) slots.push_back({f->slots});
   Modes modes = current_modes();
   for (size_t i = 0; i < cache.size(); ++i) {
     Entry& e = *cache[i];
     // A thread compiles it now: whoever needs it waits for the lock.
-    if (e.fresh || e.modes != modes || !e.guards.hold(slots)) continue;
+    if (e.fresh || e.modes != modes ||
+        !e.guards.hold({slots.data(), slots.size()}))
+      continue;
     // Guards may run Python code, and so may another thread that moved it.
     auto at = std::find_if(cache.begin(), cache.end(), [&](const auto& each) {
       return each.get() == &e;
@@ -51,7 +53,7 @@ void build_frames(Entry& entry, Builder& builder, Frames& state) {
 }  // namespace
 
 Compiled::End Compiled::run(Entry& entry, Frames& state, Ref& result) {
-  std::vector<Ref> places;
+  SmallVector<Ref, 32> places;
   places.reserve(entry.guards.places());
   for (size_t i = 0; i < entry.guards.places(); ++i) {
     places.push_back(Ref::borrow(entry.guards.value(static_cast<int>(i))));
@@ -132,6 +134,7 @@ void Compiled::forget() {
   generation_ = policy().generation;
   dropped_.push_back(std::move(caches));
   caches.clear();
+  beginning = nullptr;
   reasons.clear();
   graphs = 0;
   told_limit_ = false;
@@ -284,6 +287,16 @@ void Compiled::refuse(const CodeInfo& info) {
              /*is_error=*/true);
 }
 
+Cache& Compiled::cache_of(const Frames& state, bool begun) {
+  if (!begun && beginning != nullptr) return *beginning;
+  std::vector<std::pair<CodeInfo*, int>> key;
+  key.reserve(state.size());
+  for (const auto& frame : state) key.emplace_back(frame->info, frame->next);
+  Cache& found = caches[key];
+  if (!begun) beginning = &found;
+  return found;
+}
+
 Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
   auto natively = [&] {
     return checked(PyObject_Vectorcall(function.get(), args, count, names));
@@ -317,10 +330,7 @@ Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
   bool begun = false;
   Ref result;
   while (true) {
-    std::vector<std::pair<CodeInfo*, int>> key;
-    key.reserve(state.size());
-    for (const auto& frame : state) key.emplace_back(frame->info, frame->next);
-    Entry* entry = entry_for(caches[key], state);
+    Entry* entry = entry_for(cache_of(state, begun), state);
     if (entry == nullptr || entry->plain) {
       return begun ? run_as_it_is(state) : natively();
     }
@@ -333,6 +343,7 @@ Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
     }
     begun = true;
     if (advance(nullptr, state, 0, result)) return result;
+    if (only_returns(state)) return run_as_it_is(state);
   }
 }
 

@@ -27,6 +27,7 @@ struct Compiled {
   std::vector<Break> reasons;
   // By where the frames stand: the beginning, and each break.
   Caches caches;
+  Cache* beginning = nullptr;  // that of `caches` for calls
 
   Ref call(PyObject* const* args, size_t count, PyObject* names);
   Entry* find(Cache& cache, const Frames& state);
@@ -42,6 +43,8 @@ struct Compiled {
   Entry* find_with_others(Cache& cache, const Frames& state);
   void drop(Cache& cache, const Entry* entry);
   void complete(Cache& cache, Entry* made, bool fresh);
+  // What was captured from where the frames stand.
+  Cache& cache_of(const Frames& state, bool begun);
   Entry* capture(Cache& cache, const Frames& state);
   bool may_capture(Cache& cache);
   void compile_graph(Entry& entry);
@@ -105,7 +108,7 @@ Ref describe(Entry& entry, PyObject* marker);
 // `entry` knows the numbers among the arguments; a piece has none.
 Ref describe(const Call& call, PyObject* marker, const Entry* entry);
 std::vector<Ref> run_by_backend(Entry& entry,
-                                const std::vector<Ref>& places,
+                                std::span<const Ref> places,
                                 SizeValues& sizes);
 
 }  // namespace taeda::capture

@@ -5,6 +5,7 @@
 #include <taeda/csrc/compiler/capture/sizes.h>
 
 #include <memory>
+#include <span>
 
 namespace taeda::capture {
 
@@ -96,7 +97,7 @@ class Guards {
   const std::vector<int64_t>& symbols() const { return symbols_; }
   // Fills `values` with borrowed references; false at the first step that does
   // not hold, whose number goes to `failed`.
-  bool hold(const std::vector<FrameState>& frames) const;
+  bool hold(std::span<const FrameState> frames) const;
   // Lets go of what hold() fetched, which would live until the next call; for
   // who has references to all values, so that nothing ends here.
   void release() const { kept_.clear(); }
@@ -120,9 +121,9 @@ class Guards {
   void label(int place, std::string name) { labels_[place] = std::move(name); }
 
  private:
-  bool walk(const std::vector<FrameState>& frames) const;
-  bool run(const Step& s, const std::vector<FrameState>& frames) const;
-  bool hold_again(const std::vector<FrameState>& frames) const;
+  bool walk(std::span<const FrameState> frames) const;
+  bool run(const Step& s, std::span<const FrameState> frames) const;
+  bool hold_again(std::span<const FrameState> frames) const;
   void stamp_dicts() const;
   std::string text(size_t step) const;
   bool is_global(int place) const;
