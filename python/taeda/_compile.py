@@ -33,6 +33,9 @@ def compile(
             backward graphs of operators. "inductor", which None stands for, fuses
             their calls into C++ kernels, which are compiled beside the program.
         mode, options: passed to a backend that is a function; checked for "inductor".
+            The option "guard_filter_fn" is no backend's: a function that takes a list
+            of guards (`_dynamo.types.GuardFilterEntry`) and returns for each whether
+            it is looked at in later calls, like `compiler.skip_all_guards_unsafe`.
         disable: give the function or module itself. TORCH_COMPILE_DISABLE=1 or
             TORCHDYNAMO_DISABLE=1 in the environment asks for that too.
 

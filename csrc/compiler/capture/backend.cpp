@@ -138,18 +138,18 @@ Ref describe(Entry& entry, PyObject* marker) {
 }
 
 std::vector<Ref> run_by_backend(Entry& entry,
-                                const std::vector<Ref>& places,
+                                std::span<const Ref> places,
                                 SizeValues& sizes) {
-  std::vector<Ref> inputs;
-  std::vector<PyObject*> args;
-  inputs.reserve(entry.inputs.size());
-  args.reserve(entry.inputs.size());
+  SmallVector<Ref, 4> numbers;
+  SmallVector<PyObject*, 16> args;
   const std::vector<Call>& calls = entry.graph.calls();
   for (const GraphInput& i : entry.inputs) {
-    inputs.push_back(
-        i.node >= 0 ? places[calls[i.node].input]
-                    : checked(PyLong_FromLongLong(sizes.symbols.at(i.symbol))));
-    args.push_back(inputs.back().get());
+    if (i.node >= 0) {
+      args.push_back(places[calls[i.node].input].get());
+      continue;
+    }
+    numbers.push_back(checked(PyLong_FromLongLong(sizes.symbols.at(i.symbol))));
+    args.push_back(numbers.back().get());
   }
   Ref out = checked(PyObject_Vectorcall(
       entry.run_graph.get(), args.data(), args.size(), nullptr));

@@ -1,18 +1,20 @@
 // Compiled functions: the cache of captured parts, and how they are run.
 #include <taeda/csrc/compiler/capture/driver.h>
+#include <taeda/csrc/compiler/capture/liveness.h>
 #include <taeda/csrc/compiler/capture/policy.h>
 
 namespace taeda::capture {
 
 Entry* Compiled::find(Cache& cache, const Frames& state) {
-  std::vector<FrameState> slots;
-  slots.reserve(state.size());
+  SmallVector<FrameState, 4> slots;
   for (const auto& f : state) slots.push_back({f->slots});
   Modes modes = current_modes();
   for (size_t i = 0; i < cache.size(); ++i) {
     Entry& e = *cache[i];
     // A thread compiles it now: whoever needs it waits for the lock.
-    if (e.fresh || e.modes != modes || !e.guards.hold(slots)) continue;
+    if (e.fresh || e.modes != modes ||
+        !e.guards.hold({slots.data(), slots.size()}))
+      continue;
     // Guards may run Python code, and so may another thread that moved it.
     auto at = std::find_if(cache.begin(), cache.end(), [&](const auto& each) {
       return each.get() == &e;
@@ -51,7 +53,7 @@ void build_frames(Entry& entry, Builder& builder, Frames& state) {
 }  // namespace
 
 Compiled::End Compiled::run(Entry& entry, Frames& state, Ref& result) {
-  std::vector<Ref> places;
+  SmallVector<Ref, 32> places;
   places.reserve(entry.guards.places());
   for (size_t i = 0; i < entry.guards.places(); ++i) {
     places.push_back(Ref::borrow(entry.guards.value(static_cast<int>(i))));
@@ -132,6 +134,7 @@ void Compiled::forget() {
   generation_ = policy().generation;
   dropped_.push_back(std::move(caches));
   caches.clear();
+  beginning = nullptr;
   reasons.clear();
   graphs = 0;
   told_limit_ = false;
@@ -180,8 +183,74 @@ void Compiled::note_unfit(Cache& cache, Entry* made) {
   note_break("not_resumable", reason, stack.get(), fullgraph);
 }
 
+// Places that a run of the part reads.
+static std::vector<bool> places_read(const Entry& entry) {
+  std::vector<bool> read(entry.guards.places());
+  for (const Call& call : entry.graph.calls()) {
+    if (call.input >= 0) read[call.input] = true;
+  }
+  for (const Recipe& r : entry.rebuild.recipes) {
+    if (r.kind == Recipe::Place) read[r.index] = true;
+  }
+  return read;
+}
+
+void Compiled::filter_guards(Entry& entry) const {
+  if (!filter) return;
+  Ref entries = entry.guards.entries(library().module.get());
+  Ref flags = checked(PyObject_CallOneArg(filter.get(), entries.get()));
+  std::vector<bool> kept;
+  for (PyObject* each : python::items_of(flags.get())) {
+    kept.push_back(each == Py_True);
+  }
+  entry.guards.keep(kept, places_read(entry));
+}
+
+// Whether every rank has found what fits, where they ask each other.
+static bool all_found(bool found) {
+  if (policy().guard_hook == nullptr) return found;
+  Ref hook = Ref::borrow(policy().guard_hook);
+  Ref all =
+      checked(PyObject_CallOneArg(hook.get(), found ? Py_True : Py_False));
+  return all.get() == Py_True;
+}
+
+// Takes an entry out of the cache; some thread may be running it.
+void Compiled::drop(Cache& cache, const Entry* entry) {
+  auto at = std::find_if(cache.begin(), cache.end(), [&](const auto& each) {
+    return each.get() == entry;
+  });
+  if (at == cache.end()) return;
+  dropped_.emplace_back()[{}].push_back(std::move(*at));
+  cache.erase(at);
+}
+
+Entry* Compiled::find_with_others(Cache& cache, const Frames& state) {
+  bool asks = policy().guard_hook != nullptr && !cache.empty();
+  Entry* known = find(cache, state);
+  if (!asks) return known;
+  if (all_found(known != nullptr)) return find(cache, state);
+  // Another rank captures now: so does this one.
+  if (known != nullptr) drop(cache, known);
+  return nullptr;
+}
+
+// Its guards by the program's filter, and its graph by the backend.
+void Compiled::complete(Cache& cache, Entry* made, bool fresh) {
+  made->fresh = true;  // nobody finds it meanwhile
+  try {
+    filter_guards(*made);
+    if (fresh) compile_graph(*made);
+  } catch (const PythonError&) {
+    // The next call tries again.
+    std::erase_if(cache, [&](auto& e) { return e.get() == made; });
+    throw;
+  }
+  made->fresh = false;
+}
+
 Entry* Compiled::entry_for(Cache& cache, const Frames& state) {
-  if (Entry* entry = find(cache, state)) return entry;
+  if (Entry* entry = find_with_others(cache, state)) return entry;
   CompileLock lock;
   if (Entry* entry = find(cache, state)) return entry;
   if (!may_capture(cache)) return nullptr;
@@ -198,16 +267,8 @@ Entry* Compiled::entry_for(Cache& cache, const Frames& state) {
     return found;
   };
   Entry* entry = find_made();
-  if (entry != made || !fresh) return entry;
-  made->fresh = true;
-  try {
-    compile_graph(*made);
-  } catch (const PythonError&) {
-    // The next call tries again.
-    std::erase_if(cache, [&](auto& e) { return e.get() == made; });
-    throw;
-  }
-  made->fresh = false;
+  if (entry != made || (!fresh && !filter)) return entry;
+  complete(cache, made, fresh);
   // The backend may have run anything: the places are read anew.
   return find_made();
 }
@@ -224,6 +285,16 @@ void Compiled::refuse(const CodeInfo& info) {
                  : "an instruction that capture does not know",
              stack.get(),
              /*is_error=*/true);
+}
+
+Cache& Compiled::cache_of(const Frames& state, bool begun) {
+  if (!begun && beginning != nullptr) return *beginning;
+  std::vector<std::pair<CodeInfo*, int>> key;
+  key.reserve(state.size());
+  for (const auto& frame : state) key.emplace_back(frame->info, frame->next);
+  Cache& found = caches[key];
+  if (!begun) beginning = &found;
+  return found;
 }
 
 Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
@@ -259,10 +330,7 @@ Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
   bool begun = false;
   Ref result;
   while (true) {
-    std::vector<std::pair<CodeInfo*, int>> key;
-    key.reserve(state.size());
-    for (const auto& frame : state) key.emplace_back(frame->info, frame->next);
-    Entry* entry = entry_for(caches[key], state);
+    Entry* entry = entry_for(cache_of(state, begun), state);
     if (entry == nullptr || entry->plain) {
       return begun ? run_as_it_is(state) : natively();
     }
@@ -275,6 +343,7 @@ Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
     }
     begun = true;
     if (advance(nullptr, state, 0, result)) return result;
+    if (only_returns(state)) return run_as_it_is(state);
   }
 }
 

@@ -22,10 +22,12 @@ struct Compiled {
   Ref function, backend, marker;
   bool fullgraph = false;
   Ref dynamic;  // None, or whether sizes are symbols from the beginning
+  Ref filter;   // of guards: takes entries, returns bools; or null
   int64_t graphs = 0;
   std::vector<Break> reasons;
   // By where the frames stand: the beginning, and each break.
   Caches caches;
+  Cache* beginning = nullptr;  // that of `caches` for calls
 
   Ref call(PyObject* const* args, size_t count, PyObject* names);
   Entry* find(Cache& cache, const Frames& state);
@@ -37,9 +39,17 @@ struct Compiled {
   // The entry for a state, captured if need be; null where the function has to
   // run as it is written from here on.
   Entry* entry_for(Cache& cache, const Frames& state);
+  // As find(); null too where another rank has found nothing.
+  Entry* find_with_others(Cache& cache, const Frames& state);
+  void drop(Cache& cache, const Entry* entry);
+  void complete(Cache& cache, Entry* made, bool fresh);
+  // What was captured from where the frames stand.
+  Cache& cache_of(const Frames& state, bool begun);
   Entry* capture(Cache& cache, const Frames& state);
   bool may_capture(Cache& cache);
   void compile_graph(Entry& entry);
+  // By the program's filter; right after the guards held.
+  void filter_guards(Entry& entry) const;
   void note_unfit(Cache& cache, Entry* made);
   Ref run_after_error(const std::function<Ref()>& program);
   void note_break(const char* event,
@@ -98,7 +108,7 @@ Ref describe(Entry& entry, PyObject* marker);
 // `entry` knows the numbers among the arguments; a piece has none.
 Ref describe(const Call& call, PyObject* marker, const Entry* entry);
 std::vector<Ref> run_by_backend(Entry& entry,
-                                const std::vector<Ref>& places,
+                                std::span<const Ref> places,
                                 SizeValues& sizes);
 
 }  // namespace taeda::capture

@@ -6,11 +6,11 @@ namespace taeda::capture {
 namespace {
 
 Ref value_of(const Argument& a,
-             const std::vector<Ref>& values,
+             std::span<const Ref> values,
              const SizeValues& sizes);
 
 Ref tuple_of(const Argument& a,
-             const std::vector<Ref>& values,
+             std::span<const Ref> values,
              const SizeValues& sizes) {
   auto n = static_cast<Py_ssize_t>(a.items.size());
   Ref out = checked(PyTuple_New(n));
@@ -27,7 +27,7 @@ Ref tuple_of(const Argument& a,
 }
 
 Ref list_of(const Argument& a,
-            const std::vector<Ref>& values,
+            std::span<const Ref> values,
             const SizeValues& sizes) {
   Ref out = checked(PyList_New(0));
   for (const Argument& item : a.items) {
@@ -38,7 +38,7 @@ Ref list_of(const Argument& a,
 }
 
 Ref dict_of(const Argument& a,
-            const std::vector<Ref>& values,
+            std::span<const Ref> values,
             const SizeValues& sizes) {
   Ref out = checked(PyDict_New());
   for (size_t i = 0; i < a.items.size(); ++i) {
@@ -50,7 +50,7 @@ Ref dict_of(const Argument& a,
 }
 
 Ref applied(const Argument& a,
-            const std::vector<Ref>& values,
+            std::span<const Ref> values,
             const SizeValues& sizes) {
   Ref args = python::new_tuple(a.items.size(), [&](size_t i) {
     return value_of(a.items[i], values, sizes).release();
@@ -59,7 +59,7 @@ Ref applied(const Argument& a,
 }
 
 Ref value_of(const Argument& a,
-             const std::vector<Ref>& values,
+             std::span<const Ref> values,
              const SizeValues& sizes) {
   switch (a.kind) {
     case Argument::Node:
@@ -91,7 +91,7 @@ void mark(const Argument& a, int reader, std::vector<int>& last) {
 }
 
 Ref run_call(const Call& call,
-             const std::vector<Ref>& values,
+             std::span<const Ref> values,
              const SizeValues& sizes) {
   std::vector<Ref> held;
   std::vector<PyObject*> args;
@@ -145,7 +145,7 @@ void Graph::finish(const std::vector<int>& outputs) {
   }
 }
 
-std::vector<Ref> Graph::run(const std::vector<Ref>& inputs,
+std::vector<Ref> Graph::run(std::span<const Ref> inputs,
                             SizeValues& sizes) const {
   std::vector<Ref> values(calls_.size());
   for (size_t i = 0; i < calls_.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <taeda/csrc/compiler/capture/sizes.h>
 
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace taeda::capture {
@@ -60,7 +61,7 @@ class Graph {
   void finish(const std::vector<int>& outputs);
   // Values of all nodes that are still alive; `inputs` borrowed, by place.
   // Writes the values of symbols that come from data.
-  std::vector<Ref> run(const std::vector<Ref>& inputs, SizeValues& sizes) const;
+  std::vector<Ref> run(std::span<const Ref> inputs, SizeValues& sizes) const;
   std::vector<Call>& calls() { return calls_; }
   const std::vector<Call>& calls() const { return calls_; }
   size_t call_count() const;

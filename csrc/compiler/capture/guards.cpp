@@ -105,6 +105,7 @@ bool TensorFacts::has_marks(PyObject* tensor) const {
 bool TensorFacts::hold(PyObject* tensor) const {
   if (Py_TYPE(tensor) != type) return false;
   const TensorImpl& t = *python::unwrap(tensor).impl();
+  if (loose) return !free || t.sizes().size() == sizes.size();
   return t.dtype() == dtype && t.requires_grad() == requires_grad &&
          has_geometry(t.sizes(), t.strides()) && t.device().type == device &&
          t.is_inference == inference &&
@@ -143,7 +144,7 @@ std::vector<std::string> Guards::conditions() const {
   return out;
 }
 
-bool Guards::run(const Step& s, const std::vector<FrameState>& frames) const {
+bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
   PyObject*& own = values_[s.place];
   PyObject* parent = s.parent >= 0 ? values_[s.parent] : nullptr;
   PyObject* key = s.object.get();
@@ -262,7 +263,7 @@ void Guards::stamp_dicts() const {
 }
 
 // The same question, when only the noted dicts have to be the same.
-bool Guards::hold_again(const std::vector<FrameState>& frames) const {
+bool Guards::hold_again(std::span<const FrameState> frames) const {
   for (const Again& a : again_) {
     if (a.step >= 0) {
       if (!run(steps_[a.step], frames)) return false;
@@ -273,7 +274,7 @@ bool Guards::hold_again(const std::vector<FrameState>& frames) const {
   return true;
 }
 
-bool Guards::hold(const std::vector<FrameState>& frames) const {
+bool Guards::hold(std::span<const FrameState> frames) const {
   // A property that a fetch reads lets other threads in, or calls us again.
   if (busy_) return false;
   busy_ = true;
@@ -282,7 +283,7 @@ bool Guards::hold(const std::vector<FrameState>& frames) const {
   return holds;
 }
 
-bool Guards::walk(const std::vector<FrameState>& frames) const {
+bool Guards::walk(std::span<const FrameState> frames) const {
   kept_.clear();
   if (!again_.empty()) {
     if (hold_again(frames)) return true;

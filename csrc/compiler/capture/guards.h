@@ -5,6 +5,7 @@
 #include <taeda/csrc/compiler/capture/sizes.h>
 
 #include <memory>
+#include <span>
 
 namespace taeda::capture {
 
@@ -48,8 +49,9 @@ struct TensorFacts {
   ScalarType dtype;
   DeviceType device;
   bool requires_grad, symbolic, leaf, inference;
-  bool free = false;  // some sizes or strides are left to CheckSizes: kFree
-  Ref marks;          // the dims that mark_dynamic named, or null
+  bool free = false;   // some sizes or strides are left to CheckSizes: kFree
+  bool loose = false;  // only the class counts: Note [Filtered guards]
+  Ref marks;           // the dims that mark_dynamic named, or null
   explicit TensorFacts(PyObject* tensor);
   bool hold(PyObject* tensor) const;
   // Leaves to CheckSizes what is a symbol.
@@ -95,7 +97,7 @@ class Guards {
   const std::vector<int64_t>& symbols() const { return symbols_; }
   // Fills `values` with borrowed references; false at the first step that does
   // not hold, whose number goes to `failed`.
-  bool hold(const std::vector<FrameState>& frames) const;
+  bool hold(std::span<const FrameState> frames) const;
   // Lets go of what hold() fetched, which would live until the next call; for
   // who has references to all values, so that nothing ends here.
   void release() const { kept_.clear(); }
@@ -108,15 +110,26 @@ class Guards {
   std::vector<std::string> texts() const;
   const Step& step_of(int place) const { return steps_[made_by_[place]]; }
   std::string name(int place) const;
+  // One tuple for each check: name, whether it has a value, the value, kind,
+  // and whether it is of a global, of a module, of one of the library's
+  // modules.
+  Ref entries(PyObject* module_class) const;
+  // Leaves the checks that are `kept`, by their order, and fetches of places
+  // that these or others `read`: Note [Filtered guards].
+  void keep(const std::vector<bool>& kept, const std::vector<bool>& read);
   // Calls a place by another name.
   void label(int place, std::string name) { labels_[place] = std::move(name); }
 
  private:
-  bool walk(const std::vector<FrameState>& frames) const;
-  bool run(const Step& s, const std::vector<FrameState>& frames) const;
-  bool hold_again(const std::vector<FrameState>& frames) const;
+  bool walk(std::span<const FrameState> frames) const;
+  bool run(const Step& s, std::span<const FrameState> frames) const;
+  bool hold_again(std::span<const FrameState> frames) const;
   void stamp_dicts() const;
   std::string text(size_t step) const;
+  bool is_global(int place) const;
+  PyObject* module_of(int place, PyTypeObject* modules) const;
+  std::vector<bool> steps_left(const std::vector<bool>& kept,
+                               std::vector<bool> read);
   std::vector<Step> steps_;
   std::unordered_map<int, std::string> labels_;
   std::vector<size_t> made_by_;

@@ -191,4 +191,56 @@ std::vector<bool> live_slots(const Frame& f) {
   return live;
 }
 
+namespace {
+
+bool moves_values(int code) {
+  switch (code) {
+    case NOP:
+    case CACHE:
+    case EXTENDED_ARG:
+    case POP_TOP:
+    case COPY:
+    case SWAP:
+    case LOAD_CONST:
+    case LOAD_FAST:
+    case STORE_FAST:
+    case LOAD_DEREF:
+    case LOAD_GLOBAL:
+    case LOAD_ATTR:
+    case BUILD_TUPLE:
+    case BUILD_LIST:
+    case BUILD_MAP:
+    case BUILD_CONST_KEY_MAP:
+#if PY_VERSION_HEX >= 0x030C0000
+    case LOAD_FAST_CHECK:
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+    case LOAD_FAST_LOAD_FAST:
+#endif
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool ends(int code) {
+#if PY_VERSION_HEX >= 0x030C0000
+  if (code == RETURN_CONST) return true;
+#endif
+  return code == RETURN_VALUE;
+}
+
+}  // namespace
+
+bool only_returns(const Frames& frames) {
+  for (const auto& f : frames) {
+    auto size = static_cast<int>(PyBytes_GET_SIZE(f->info->text.get()) / 2);
+    const uint8_t* bytes = f->info->bytes();
+    int at = f->next;
+    while (at < size && moves_values(bytes[2 * at])) ++at;
+    if (at >= size || !ends(bytes[2 * at])) return false;
+  }
+  return true;
+}
+
 }  // namespace taeda::capture

@@ -17,4 +17,8 @@ namespace taeda::capture {
 // By slot, for the frame as it stands.
 std::vector<bool> live_slots(const Frame& f);
 
+// Whether the frames have nothing to do any more but to return what they have:
+// no call, operator or jump is left that a graph could begin with.
+bool only_returns(const Frames& frames);
+
 }  // namespace taeda::capture

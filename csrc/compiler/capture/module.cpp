@@ -140,7 +140,16 @@ PyObject* set_dynamic(PyObject* self, PyObject* value) {
   Py_RETURN_NONE;
 }
 
+PyObject* set_guard_filter(PyObject* self, PyObject* filter) {
+  compiled_of(self).filter = Ref::borrow(filter);
+  Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
+    {"set_guard_filter",
+     set_guard_filter,
+     METH_O,
+     "Takes a function of guard entries that says which guards stay."},
     {"set_dynamic",
      set_dynamic,
      METH_O,
@@ -333,6 +342,11 @@ PyMethodDef functions[] = {
      configure,
      METH_VARARGS,
      "configure(name, value): stance, recompile_limit; adds to generation."},
+    {"set_guard_hook",
+     set_guard_hook,
+     METH_O,
+     "Takes what asks all ranks whether they have a graph that fits, or None; "
+     "returns whether there was one."},
     {"set_strict",
      set_strict,
      METH_O,

@@ -161,6 +161,12 @@ PyObject* configure(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+PyObject* set_guard_hook(PyObject*, PyObject* hook) {
+  bool before = policy().guard_hook != nullptr;
+  Py_XSETREF(policy().guard_hook, hook == Py_None ? nullptr : Py_NewRef(hook));
+  return PyBool_FromLong(before);
+}
+
 PyObject* set_strict(PyObject*, PyObject* value) {
   bool before = strict;
   int truth = PyObject_IsTrue(value);

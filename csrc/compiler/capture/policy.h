@@ -17,6 +17,9 @@ struct Policy {
   int64_t recompile_limit = 8;
   int64_t generation = 0;    // how often everything was forgotten
   int64_t spell_graphs = 0;  // the observer gets graphs and guards in words
+  // Takes whether a graph fits, returns whether one does on each rank; owned,
+  // null where ranks do not ask each other.
+  PyObject* guard_hook = nullptr;
 };
 Policy& policy();
 
@@ -52,6 +55,7 @@ Ref call_marked(Capture& c,
 
 // Bindings.
 PyObject* configure(PyObject*, PyObject* args);
+PyObject* set_guard_hook(PyObject*, PyObject* hook);
 PyObject* set_strict(PyObject*, PyObject* value);
 PyObject* is_capturing(PyObject*, PyObject*);
 

@@ -66,8 +66,8 @@ struct Rebuild {
 class Builder {
  public:
   Builder(const Rebuild& rebuild,
-          const std::vector<Ref>& places,
-          const std::vector<Ref>& values,
+          std::span<const Ref> places,
+          std::span<const Ref> values,
           const SizeValues& sizes)
       : rebuild_(rebuild),
         places_(places),
@@ -86,8 +86,8 @@ class Builder {
   Ref make_reduced(const Recipe& r);
 
   const Rebuild& rebuild_;
-  const std::vector<Ref>& places_;
-  const std::vector<Ref>& values_;
+  std::span<const Ref> places_;
+  std::span<const Ref> values_;
   const SizeValues& sizes_;
   std::vector<Ref> made_;
 };

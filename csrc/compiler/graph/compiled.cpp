@@ -100,6 +100,9 @@ void CompiledProgram::split_graph(Traced traced,
   saved_ = std::move(split.saved);
   std::vector<size_t> turned;
   if (traced.joint) readers_ = readers_of_saved(split.backward, saved_.size());
+  TangentSet all(tangents_.size(), true);
+  for (const TangentSet& set : readers_)
+    all_readers_.push_back(meets(set, all));
   if (options.layouts) turned = choose_layouts_of(split, traced.joint);
   if (options.fuse != nullptr) options.fuse(split.forward);
   std::vector<ValueId> into = overwritten(split.forward);

@@ -85,6 +85,7 @@ class CompiledProgram final : public IntrusiveTarget {
   std::vector<int32_t> tangents_;    // by output: its place among them, or -1
   std::vector<TangentSet> causes_;   // by input: what its gradient is made of
   std::vector<TangentSet> readers_;  // by saved value, see causes.h
+  std::vector<bool> all_readers_;    // which are read where all arrive
   std::vector<Split::Saved> saved_;
   std::unique_ptr<Executor> forward_, backward_;
   std::unique_ptr<Backwards> others_;  // passes; null where there is one

@@ -125,7 +125,9 @@ autograd::Tensors CompiledNode::apply(autograd::Tensors&& grads) {
                                     ? nullptr
                                     : program_->others_->of(arrived);
   std::vector<TensorBase> inputs =
-      take_saved(pass != nullptr ? pass->reads : readers(arrived));
+      missing == 0      ? take_saved(program_->all_readers_)
+      : pass != nullptr ? take_saved(pass->reads)
+                        : take_saved(readers(arrived));
   std::vector<TensorBase> watched;
   if (grad_enabled()) {
     watched.assign(inputs.begin(), inputs.end());

@@ -40,7 +40,7 @@ class Executor {
   struct Step;
   // The tensors of a run by value, and the integers of its SizeTable.
   struct Values {
-    std::vector<TensorBase> tensors;
+    SmallVector<TensorBase, 24> tensors;
     std::span<const int64_t> symbols;
     SizeNumbers numbers;
     TensorBase& operator[](ValueId id) {

@@ -212,8 +212,6 @@ bool Groups::reaches(size_t group,
       if (next == target) return true;
       if (seen[next]) continue;
       seen[next] = true;
-      // What ends before the target begins does not read it.
-      if (groups_[next].back() < groups_[target].front()) continue;
       if (reaches(next, target, seen)) return true;
     }
   }

@@ -178,6 +178,7 @@ def optimize(
     backend="inductor",
     *,
     nopython: bool = False,
+    guard_filter_fn=None,
     disable: bool = False,
     dynamic: bool | None = None,
 ):
@@ -186,8 +187,11 @@ def optimize(
     Args:
         backend, disable, dynamic: as those of `taeda.compile`.
         nopython: its `fullgraph`.
+        guard_filter_fn: its option of that name.
     """
     import taeda
 
     settings = {"backend": backend, "fullgraph": nopython}
+    if guard_filter_fn is not None:
+        settings["options"] = {"guard_filter_fn": guard_filter_fn}
     return taeda.compile(disable=disable, dynamic=dynamic, **settings)

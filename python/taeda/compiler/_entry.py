@@ -42,14 +42,18 @@ def call_of(
     """
     if disable:
         return _marks.disabled(model.__call__, *disable)
+    options = dict(options or {})
+    kept_guards = options.pop("guard_filter_fn", None)
     chosen = _backends.choose(backend, mode, options)
     if find_spec("taeda._capture") is None:
         return _without_capture(model, chosen, fullgraph)
+    asked = {"fullgraph": fullgraph, "backend": chosen, "dynamic": dynamic}
+    asked["guard_filter"] = kept_guards
     if isinstance(model, _module_class()):
-        return _bound(model, chosen, fullgraph, dynamic)
+        return _bound(model, asked)
     if isinstance(model, type):
-        return _with_compiled_calls(model, chosen, fullgraph, dynamic)
-    return _callable(model, chosen, fullgraph, dynamic)
+        return _with_compiled_calls(model, asked)
+    return _callable(model, asked)
 
 
 def _module_class():
@@ -58,30 +62,30 @@ def _module_class():
     return Module
 
 
-def _bound(instance, chosen, fullgraph, dynamic):
-    """A compiled `instance.__call__`."""
+def _bound(instance, asked):
+    """A compiled `instance.__call__`, by the arguments of `capture` that were asked."""
     from ._frames import capture
 
     function = type(instance).__call__
-    return types.MethodType(capture(function, fullgraph, chosen, dynamic), instance)
+    return types.MethodType(capture(function, **asked), instance)
 
 
-def _callable(model, chosen, fullgraph, dynamic):
+def _callable(model, asked):
     from ._frames import capture
 
     # Of what is compiled already, the function: one graph is enough.
     model = _marks.original(model)
     if isinstance(model, types.FunctionType):
-        return capture(model, fullgraph, chosen, dynamic)
+        return capture(model, **asked)
     if isinstance(model, types.MethodType) and isinstance(
         model.__func__, types.FunctionType
     ):
-        made = capture(model.__func__, fullgraph, chosen, dynamic)
+        made = capture(model.__func__, **asked)
         return types.MethodType(made, model.__self__)
     if isinstance(type(model).__call__, types.FunctionType):
-        made = _bound(model, chosen, fullgraph, dynamic)
+        made = _bound(model, asked)
     else:
-        made = capture(_calls(model), fullgraph, chosen, dynamic)
+        made = capture(_calls(model), **asked)
         functools.update_wrapper(made, model)
         made._torchdynamo_orig_callable = model
     return made
@@ -96,14 +100,14 @@ def _calls(model):
     return call
 
 
-def _with_compiled_calls(cls, chosen, fullgraph, dynamic):
+def _with_compiled_calls(cls, asked):
     """A class whose instances are captured when they are called."""
     from ._frames import capture
 
     name = "_call_impl" if issubclass(cls, _module_class()) else "__call__"
     function = getattr(cls, name, None)
     if isinstance(function, types.FunctionType):
-        setattr(cls, name, capture(function, fullgraph, chosen, dynamic))
+        setattr(cls, name, capture(function, **asked))
     return cls
 
 

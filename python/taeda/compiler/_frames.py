@@ -205,7 +205,9 @@ class Number(int):
     """The number of a node, where a captured graph has one among its arguments."""
 
 
-def capture(function, fullgraph: bool = False, backend=None, dynamic=None):
+def capture(
+    function, fullgraph: bool = False, backend=None, dynamic=None, guard_filter=None
+):
     """A function whose tensor calls are captured as graphs and run from there.
 
     Args:
@@ -215,6 +217,7 @@ def capture(function, fullgraph: bool = False, backend=None, dynamic=None):
             computes the outputs. None runs the captured calls as they are.
         dynamic: whether sizes and integers are symbols; None for those that differed
             between two captures.
+        guard_filter: takes a list of `GuardFilterEntry`, returns which guards stay.
 
     Returns:
         A callable with `explain()`.
@@ -236,6 +239,10 @@ def capture(function, fullgraph: bool = False, backend=None, dynamic=None):
         chosen = compile_graph
     made = _module().compile(function, chosen, Number, fullgraph)
     made.set_dynamic(dynamic)
+    if guard_filter is not None:
+        from ._guards import filtering
+
+        made.set_guard_filter(filtering(guard_filter))
     # Copies and pickles take it for what it is made of: a function.
     copyreg.pickle(type(made), attrgetter("__qualname__"))
     functools.update_wrapper(made, function)

@@ -167,3 +167,23 @@ def test_gradients_are_those_of_what_is_read():
     x = taeda.tensor([0.0, 1.0], requires_grad=True)
     taeda.compile(f)(x).sum().backward()
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_what_only_returns_is_no_part():
+    kept = {}
+
+    def inner(x):
+        loss = (x * 2).sum()
+        loss.backward()
+        return loss, x.grad, kept
+
+    def f(x):
+        return [inner(x), x]
+
+    compiled = taeda.compile(f, backend="eager")
+    for _ in range(2):
+        x = taeda.ones(3, requires_grad=True)
+        (loss, grad, table), given = compiled(x)
+        assert loss.item() == 6 and grad.tolist() == [2.0] * 3
+        assert table is kept and given is x
+    assert len(compiled.explain()["parts"]) == 1

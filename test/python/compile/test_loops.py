@@ -331,3 +331,21 @@ def test_equal_blocks_share_their_kernels() -> None:
     assert len(kernels) == 5
     (text,) = {kernel.code for kernel in kernels}
     assert text.count('extern "C" void') == 1
+
+
+def test_kernels_do_not_wait_for_each_other() -> None:
+    """A kernel that reads what another one makes, which reads what it makes itself."""
+
+    def program(a0, n):
+        a0[0] = 2
+        v0 = a0 + 1
+        v0.masked_fill_(v0 < n, 0)
+        v1 = a0 + 1
+        v2 = taeda.nn.functional.normalize(v1, dim=0)
+        v3 = v1.reshape(v1.shape[0], -1)
+        return [v1, v2, v3, v0 @ v3]
+
+    compiled = taeda.compile(program, fullgraph=True, options={"blocking": True})
+    x = taeda.randn(7, requires_grad=True)
+    for ours, eager in zip(compiled(x * 1, 3), program(x * 1, 3), strict=True):
+        assert taeda.allclose(ours, eager)

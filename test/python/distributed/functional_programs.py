@@ -140,3 +140,21 @@ def traced(rank: int, world: int):
     names = [str(n.target) for n in graph.nodes if "c10d" in str(n.target)]
     compiled = taeda.compile(program, fullgraph=True)
     return program(x).tolist(), compiled(x).tolist(), compiled(x + 1).tolist(), names
+
+
+def captured_together(rank: int, world: int):
+    """How often a rank captures when only the other has a new graph to make."""
+    join(".", rank, world)
+    graphs = []
+
+    def backend(gm, inputs):
+        graphs.append(gm)
+        return gm.forward
+
+    taeda.compiler.set_enable_guard_collectives(True)
+    compiled = taeda.compile(lambda x: x + 1, backend=backend, dynamic=False)
+    counts = []
+    for size in (2, 2, 2 + rank, 2):
+        compiled(taeda.ones(size))
+        counts.append(len(graphs))
+    return counts

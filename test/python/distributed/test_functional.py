@@ -67,3 +67,11 @@ def test_they_are_compiled_and_traced(tmp_path):
             "broadcast",
             "all_to_all_single",
         ]
+
+
+def test_ranks_capture_together(tmp_path):
+    # At the third call rank 1 has another size, and rank 0 captures with it.
+    assert run(tmp_path, "functional_programs.captured_together", 2) == [
+        [1, 1, 2, 2],
+        [1, 1, 2, 2],
+    ]
