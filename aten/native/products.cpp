@@ -20,6 +20,7 @@
 #include <taeda/gen/ops/dot.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/eye.h>
+#include <taeda/gen/ops/linalg_inv.h>
 #include <taeda/gen/ops/matmul.h>
 #include <taeda/gen/ops/mm.h>
 #include <taeda/gen/ops/mul.h>
@@ -351,17 +352,18 @@ Tensor chain_matmul(TensorList matrices) {
 }
 
 Tensor matrix_power(const Tensor& self, int64_t n) {
-  TAEDA_CHECK(self.dim() >= 2 && self.size(-1) == self.size(-2),
+  TAEDA_CHECK(self.dim() >= 2,
+              "linalg.matrix_power: The input tensor A must have at least 2 "
+              "dimensions, got ",
+              self.dim());
+  TAEDA_CHECK(self.size(-1) == self.size(-2),
               "linalg.matrix_power: A must be batches of square matrices, but "
               "they are ",
-              self.dim() < 2 ? 1 : self.size(-2),
+              self.size(-2),
               " by ",
-              self.dim() < 1 ? 1 : self.size(-1),
+              self.size(-1),
               " matrices");
-  TAEDA_CHECK_AS(
-      NotImplemented,
-      n >= 0,
-      "linalg.matrix_power: negative powers are not implemented yet");
+  if (n < 0) return matrix_power(ops::linalg_inv(self), -n);
   if (n == 0) {
     Tensor one = ops::eye(
         self.size(-1), self.dtype(), std::nullopt, self.device(), std::nullopt);

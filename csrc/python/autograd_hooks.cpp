@@ -4,6 +4,9 @@
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_entry.h>
 
+#include <taeda/aten/core/level.h>
+#include <taeda/gen/ops/detach.h>
+
 namespace taeda::python {
 
 namespace {
@@ -194,8 +197,15 @@ void set_accumulate_hooks(const TensorBase& t, PyObject* dict) {
       t, none_given ? nullptr : std::make_shared<PyAccumulateHook>(dict));
 }
 
+// A wrapper's value may have a history or tangents in the levels around it,
+// which the operator ends too.
+TensorBase detached(const TensorBase& t) {
+  if (wrapped_or_null(t) != nullptr) return ops::detach(t);
+  return autograd::detach(t);
+}
+
 PyMethodDef tensor_autograd_methods[] = {
-    TAEDA_QUERY("detach", autograd::detach(t)),
+    TAEDA_QUERY("detach", detached(t)),
     TAEDA_QUERY("retain_grad", retain_grad(t)),
     {"detach_", detach_inplace, METH_NOARGS, tensor_doc("detach_")},
     {nullptr, nullptr, 0, nullptr},

@@ -223,13 +223,24 @@ bool Capture::write_attribute(PyObject* object,
   return false;
 }
 
+namespace {
+
+// What a module's `__getattr__` does to find an attribute, imports and notes of
+// what it found among them, is no part of the captured code.
+Ref outside(Capture& c, PyObject* object, PyObject* name) {
+  Suspended suspended(c);
+  return checked(PyObject_GetAttr(object, name));
+}
+
+}  // namespace
+
 // Of a module, class or function that is itself known by identity.
 Ref Capture::guarded_attribute(PyObject* object, PyObject* name) {
   if (PyType_Check(object)) {
     auto* type = reinterpret_cast<PyTypeObject*>(object);
     if (PyObject* now = written_to_class(type, name)) return Ref::borrow(now);
   }
-  Ref value = checked(PyObject_GetAttr(object, name));
+  Ref value = outside(*this, object, name);
   auto key = std::pair(object, name);
   auto [at, added] = globals.try_emplace(key, Ref());
   if (!added) return at->second;
@@ -289,6 +300,7 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
     auto key = std::pair(PyModule_GetDict(object), name);
     if (stored_globals.contains(key)) return globals.at(key);
     if (!is_ours(object)) return guarded_attribute(object, name);
+    return outside(*this, object, name);
   } else if (PyType_Check(object)) {
     auto* type = reinterpret_cast<PyTypeObject*>(object);
     bool user = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && !of_library(type);
@@ -307,8 +319,7 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
   } else if (PySet_Contains(library().operator_types.get(), type_of(object)) ==
              1) {
     // Operators are made when they are first named.
-    Suspended suspended(*this);
-    return checked(PyObject_GetAttr(object, name));
+    return outside(*this, object, name);
   }
   return checked(PyObject_GetAttr(object, name));
 }

@@ -25,8 +25,10 @@ __all__ = ["DEVICES", "TABLE"]
 TABLE = {
     "": "qint32 qint8 quint4x2 quint8",
     "_C": "Graph Value",
-    "ao.quantization": "DeQuantStub QConfig QuantStub convert() fuse_modules()"
-    " fuse_modules_qat() get_default_qat_qconfig() prepare() prepare_qat()",
+    "ao.quantization": "DeQuantStub FakeQuantizeBase ObserverBase QConfig QuantStub"
+    " convert() fuse_modules() fuse_modules_qat() get_default_qat_qconfig()"
+    " prepare() prepare_qat()",
+    "jit": "_get_trace_graph()",
     "onnx": "ONNXProgram",
     "onnx.symbolic_opset11": "",
     "ops:aten": "_pin_memory.default()",

@@ -232,3 +232,34 @@ def test_graphs_for_backends_keep_no_inputs() -> None:
     del x
     gc.collect()
     assert known() is None
+
+
+def asks_for_a_transform(x):
+    active = taeda._C._are_functorch_transforms_active()
+    return x * (3 if active else 2)
+
+
+def reads_what_is_found_late(x):
+    return x * late.factor
+
+
+def _find_late(name: str):
+    if name != "factor":
+        raise AttributeError(name)
+    sys.modules.setdefault("late_of_the_test", types.ModuleType("late"))
+    late.factor = 5  # as packages note what they imported
+    return late.factor
+
+
+late = types.ModuleType("late")
+late.__getattr__ = _find_late
+
+
+@pytest.mark.parametrize(
+    "function, factor", [(asks_for_a_transform, 2), (reads_what_is_found_late, 5)]
+)
+def test_modules_find_attributes_late_within_a_graph(function, factor) -> None:
+    vars(taeda._C).pop("_are_functorch_transforms_active", None)
+    vars(late).pop("factor", None)
+    for result in counted(function, taeda.ones(2)):
+        assert result.tolist() == [factor, factor]

@@ -192,6 +192,8 @@ ones(2).addmm_(ones(2, 2), ones(2, 2))  # [2] doesn't match the broadcast shape 
 m.bincount(ones(2))  # "bincount" not implemented for 'Float'
 m.cdist(ones(2, 2), ones(2, 3))  # X1 and X2 must have the same number of columns. X1: 2
 m.linalg.matrix_power(ones(2, 3), 2)  # of square matrices, but they are 2 by 3 matrices
+m.matrix_power(ones(2), -1)  # matrix_power: The input tensor A must have at least 2
+m.linalg.matrix_power(ones(2, 3), -1)  # matrix_power: A must be batches of square
 m.linalg.cholesky(ones(2, 3))  # must be batches of square matrices, but they are 2 by 3
 m.bmm(ones(1, 2, 2), ones(1, 3, 2))  # two dimensions of batch2 tensor to be: [1, 2] but
 m.addmm(ones(2, 2), ones(2, 2), ones(3, 2))  # and mat2 shapes cannot be multiplied (2x2
@@ -246,7 +248,6 @@ m.empty(2, layout=m.sparse_coo)\
 m.trapezoid(ones(2), T(1.0))  # RuntimeError: trapezoid: There must be one `x` value for
 m.ops.aten._local_scalar_dense(ones(2))\
   # RuntimeError: _local_scalar_dense: expected a tensor with one element, got [2]
-m.matrix_power(m.eye(2), -1)  # NotImplementedError: linalg.matrix_power: negative
 """
 
 

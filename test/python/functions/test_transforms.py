@@ -43,6 +43,12 @@ PROGRAMS = {
     "jacfwd": lambda t, x, w: t.func.jacfwd(lambda v: x @ v.sin())(w),
     "hessian": lambda t, x, w: t.func.hessian(loss(t))(w, x),
     "vjp": lambda t, x, w: t.func.vjp(t.sin, w)[1](t.ones_like(w)),
+    "detached within two levels": lambda t, x, w: t.func.jvp(
+        t.func.grad(lambda v: (v.detach() ** 2 * v).sum()), (w,), (t.ones_like(w),)
+    ),
+    "detached batch of tangents": lambda t, x, w: t.func.jvp(
+        t.vmap(lambda v: v.detach() * v), (x,), (t.ones_like(x),)
+    ),
     "jvp": lambda t, x, w: t.func.jvp(t.sin, (w,), (t.ones_like(w),)),
     "dims": lambda t, x, w: t.vmap(
         lambda a, b: (a + b, a * b), in_dims=(0, 1), out_dims=(1, 0)

@@ -69,6 +69,7 @@ FORWARD = {
     "pinv hermitian": ("s", lambda t, s: t.linalg.pinv(s, hermitian=True)),
     "matrix_rank": ("tall", lambda t, a: t.linalg.matrix_rank(a @ a.mT)),
     "matrix_power": ("a", lambda t, a: t.linalg.matrix_power(a, -2)),
+    "matrix_power method": ("a", lambda t, a: a.matrix_power(-3)),
     "cross": ("a", lambda t, a: t.linalg.cross(a[:, :3], a[:, 1:], dim=1)),
     "vecdot": ("z", lambda t, z: t.linalg.vecdot(z, z.mT)),
     "cov": ("x", lambda t, x: x.cov(aweights=x[0].abs())),
@@ -82,6 +83,7 @@ GRADIENTS = {
     # not Hermitian.
     "solve by factor": ("bs", lambda t, b, s: t.cholesky_solve(b, s, upper=True)),
     "inverse by factor": ("s", lambda t, s: t.cholesky_inverse(s)),
+    "matrix_power": ("a", lambda t, a: t.matrix_power(a, -2)),
     "cholesky complex": ("h", lambda t, h: (t.linalg.cholesky(h) * (1 + 2j)).imag),
     "lu": ("a", lambda t, a: tuple(t.linalg.lu(a)[1:])),
     "det complex": ("z", lambda t, z: t.linalg.det(z)),

@@ -2,7 +2,7 @@
 
 The table holds what these packages name while they are imported under
 `taeda.as_torch`: transformers, accelerate, peft, lightning, torchmetrics, gpytorch,
-pyro, torch_geometric, kornia, timm, einops, diffusers, botorch, torchvision.
+pyro, torch_geometric, kornia, timm, einops, diffusers, botorch, torchvision, fvcore.
 """
 
 from __future__ import annotations
