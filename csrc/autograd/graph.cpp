@@ -33,9 +33,12 @@ Root root_of(Edge edge, Tensor grad) {
               edge.input_nr);
   const OutputInfo& info = edge.node->output(edge.input_nr);
   TAEDA_CHECK(info.known && info.symbols.empty() &&
-                  std::ranges::count(info.sizes, 1) == std::ssize(info.sizes) &&
-                  !is_complex(info.dtype),
-              "grad can be implicitly created only for real scalar outputs");
+                  std::ranges::count(info.sizes, 1) == std::ssize(info.sizes),
+              "grad can be implicitly created only for scalar outputs");
+  TAEDA_CHECK(!is_complex(info.dtype),
+              "grad can be implicitly created only for real scalar outputs but "
+              "got ",
+              dtype_name(info.dtype));
   Tensor one = ops::ones(IntArrayRef(info.sizes),
                          info.dtype,
                          Layout::Strided,
