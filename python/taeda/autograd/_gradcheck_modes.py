@@ -19,6 +19,7 @@ from taeda.autograd.gradcheck import (
     _numerical,
     _random_grad,
     _real_parts,
+    _scaled,
     _unit,
     _vjp,
 )
@@ -127,7 +128,8 @@ def _forward_fast(func: Callable, inputs, outputs: list, options) -> None:
             at = options["places"][o]
             differences = _directional(func, inputs, at, tensor, u, options["eps"])
             got, want = _dot(v, along[o]), _dot(v, differences)
-            _compare([[[got]]], [[[want]]], o, place, options)
+            scaled = _scaled(options, u, v)
+            _compare([[[got]]], [[[want]]], o, place, scaled)
 
 
 def _compare(analytical, numerical, output: int, tensor: int, options) -> None:
