@@ -146,7 +146,7 @@ void set_grad_dtype(const Tensor& leaf, ScalarType dtype) {
   TAEDA_CHECK(!grad.defined() || dtype == ScalarType::Undefined ||
                   grad.dtype() == dtype,
               "Cannot set grad_dtype to '",
-              dtype_name(dtype),
+              dtype,
               "' because there is already a gradient with dtype '",
               dtype_name(grad.dtype()),
               "'. Please clear the gradient (.grad = None) first");

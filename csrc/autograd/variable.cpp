@@ -42,7 +42,7 @@ void set_grad(const Tensor& t, Tensor grad) {
               "attempting to assign a gradient with dtype '",
               dtype_name(grad.dtype()),
               "' to a tensor with grad_dtype '",
-              dtype_name(wanted),
+              wanted,
               "': they must be the same; t.grad_dtype = None allows any");
   TAEDA_CHECK(grad.device().type == t.device().type,
               "assigned grad has data located on a different device: expected ",
@@ -211,7 +211,10 @@ struct RetainGrad final : TensorHook {
     if (!impl || !grad.defined()) return;
     Tensor t(std::move(impl));
     Tensor& stored = meta_of(t).grad;
-    if (!stored.defined()) {
+    // A pass over a batch of gradients left one that ended with it.
+    const Level* level = level_of(stored);
+    bool ended = level != nullptr && !level->is_alive();
+    if (!stored.defined() || ended) {
       stored = clone_for_grad(grad, grad);
     } else {
       stored = sum_of(stored, grad);

@@ -112,12 +112,24 @@ py::object node_object(const IntrusivePtr<Node>& node) {
   return owned(wrap_node(node));
 }
 
+// What keeps the node alive whose ctx does not.
+py::object token_for(const IntrusivePtr<Node>& node) {
+  if (context_of_node(node.get()) == nullptr) return py::none();
+  return py::capsule(new IntrusivePtr<Node>(node), [](void* held) {
+    auto* owner = static_cast<IntrusivePtr<Node>*>(held);
+    autograd::release_node(std::move(*owner));
+    delete owner;
+  });
+}
+
+// Node, number and token of a GradientEdge.
 py::tuple gradient_edge(const TensorBase& tensor) {
   TAEDA_CHECK(tensor.requires_grad(),
               "It is not possible to get the gradient edge for a Tensor that "
               "does not require gradients");
   Edge edge = autograd::gradient_edge(tensor);
-  return py::make_tuple(node_object(edge.node), edge.input_nr);
+  return py::make_tuple(
+      node_object(edge.node), edge.input_nr, token_for(edge.node));
 }
 
 // None for any dtype.

@@ -204,6 +204,25 @@ def test_gradient_edges():
     assert x.grad.item() == 14
     with pytest.raises(RuntimeError, match="only for scalar outputs"):
         taeda.autograd.backward(graph.get_gradient_edge(leaf(1, 2) * 2))
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        taeda.autograd.backward(graph.get_gradient_edge(x * 2), taeda.ones(3))
+
+
+def test_edges_hold_the_graph_of_a_function():
+    class Same(taeda.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = leaf(3)
+    edge = graph.get_gradient_edge(Same.apply(x * 1))
+    taeda.autograd.backward(edge, retain_graph=True)
+    taeda.autograd.backward(edge)
+    assert x.grad.item() == 4
 
 
 def test_hooks_are_given_the_inputs_themselves():
@@ -494,3 +513,13 @@ def test_the_grad_of_what_is_no_leaf_is_warned_of():
         assert y.grad is None
     with pytest.warns(UserWarning, match="not a leaf Tensor is being accessed"):
         assert (x * 2).grad is None
+
+
+def test_what_retains_its_gradient_outlives_a_batch_of_gradients():
+    x = leaf(1, 2)
+    y = x * 3
+    y.retain_grad()
+    z = y * y
+    taeda.autograd.grad(z, x, taeda.eye(2), retain_graph=True, is_grads_batched=True)
+    z.sum().backward()
+    assert y.grad.tolist() == [6, 12]
