@@ -152,7 +152,7 @@ void check_far_padding(ArrayRef<I> padding) {
                   padding[d],
                   " at dimension ",
                   d,
-                  ", expected padding to be at most ",
+                  " , expected padding to be at most ",
                   kMost);
     }
   }

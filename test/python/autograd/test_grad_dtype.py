@@ -59,7 +59,9 @@ def test_a_choice_holds_for_graphs_that_are_there():
 
 def test_other_dtypes_are_refused():
     x = leaf(taeda.float16)
-    with pytest.raises(RuntimeError, match="'float32' to a tensor with grad_dtype 'Half'"):
+    with pytest.raises(
+        RuntimeError, match="'float32' to a tensor with grad_dtype 'Half'"
+    ):
         x.grad = taeda.ones(2)
     x.grad = taeda.ones(2, dtype=taeda.float16)
     with pytest.raises(RuntimeError, match="'Float' because there is already a gradie"):

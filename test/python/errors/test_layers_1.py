@@ -56,7 +56,7 @@ m.convolution(ones(1, 1), ones(1, 1), None, [1], [0], [1], False, [0], 1)\
 F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), groups=0)\
   # convolution: non-positive groups is not supported, expected groups to be greater
 F.conv1d(ones(1, 1, 4), ones(1, 1, 2), padding=2**63 - 5)\
-  # Given padding=9223372036854775803 at dimension 0, expected padding to be at most
+  # Given padding=9223372036854775803 at dimension 0 , expected padding to be at mo
 F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), padding=-1)\
   # negative padding is not supported
 F.conv_transpose2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), output_padding=-1)\
