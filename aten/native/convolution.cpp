@@ -8,6 +8,8 @@
 #include <taeda/gen/native/convolution_backward.h>
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 namespace taeda::native {
 
@@ -139,6 +141,23 @@ void check_transposed(const Spec<I>& input,
   }
 }
 
+// Both sides of a padded input must be counted without overflow.
+template <class I>
+void check_far_padding(ArrayRef<I> padding) {
+  if constexpr (std::is_same_v<I, int64_t>) {
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2;
+    for (size_t d = 0; d < padding.size(); ++d) {
+      TAEDA_CHECK(padding[d] <= kMost,
+                  "convolution: Given padding=",
+                  padding[d],
+                  " at dimension ",
+                  d,
+                  " , expected padding to be at most ",
+                  kMost);
+    }
+  }
+}
+
 }  // namespace
 
 // The arguments, one number for each spatial dim, after all checks that do not
@@ -158,7 +177,8 @@ ConvArgsOver<I> conv_args(const Spec<I>& input,
               "convolution: weight should have at least three dimensions, got ",
               weight);
   TAEDA_CHECK(groups > 0,
-              "convolution: non-positive groups is not supported, got ",
+              "convolution: non-positive groups is not supported, expected "
+              "groups to be greater than 0, but got groups=",
               groups);
   TAEDA_CHECK(weight.dim() == input.dim(),
               "Expected ",
@@ -180,6 +200,7 @@ ConvArgsOver<I> conv_args(const Spec<I>& input,
   a.transposed = transposed;
   a.groups = groups;
   TAEDA_CHECK(!any_below<I>(a.padding, 0), "negative padding is not supported");
+  check_far_padding<I>(a.padding);
   TAEDA_CHECK(!any_below<I>(a.output_padding, 0),
               "negative output_padding is not supported");
   TAEDA_CHECK(!any_below<I>(a.stride, 1),

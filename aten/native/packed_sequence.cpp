@@ -21,6 +21,10 @@ DimVector counts_of(const Tensor& batch_sizes) {
 std::tuple<Tensor, Tensor> _pack_padded_sequence(const Tensor& input,
                                                  const Tensor& lengths,
                                                  bool batch_first) {
+  TAEDA_CHECK(input.numel() > 0,
+              "_pack_padded_sequence: Cannot pack empty tensors, got one of "
+              "shape ",
+              input.sizes());
   Tensor x = batch_first ? ops::transpose(input, 0, 1) : input;
   DimVector all = counts_of(lengths);
   int64_t batch = x.sizes()[1];

@@ -249,8 +249,12 @@ Tensor bordered(const Tensor& self, ArrayRef<int64_t> pad, Mode mode) {
   TAEDA_CHECK_AS(
       NotImplemented,
       pad.size() == 6 && (rank == 4 || rank == 5),
-      "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for "
-      "now");
+      "pad: Padding size ",
+      pad.size(),
+      " is not supported for ",
+      rank,
+      "D input tensor. Padding that is not constant takes 2 numbers for 2D and "
+      "3D input, 4 for 3D and 4D, 6 for 4D and 5D.");
   return reflect ? ops::reflection_pad3d(self, pad)
                  : ops::replication_pad3d(self, pad);
 }

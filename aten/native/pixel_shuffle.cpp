@@ -2,6 +2,8 @@
 #include <taeda/gen/native/pixel_shuffle.h>
 #include <taeda/gen/native/pixel_unshuffle.h>
 
+#include <limits>
+
 namespace taeda::native {
 
 namespace {
@@ -33,6 +35,11 @@ void plan_planes(const Spec<I>& self, I c, I h, I w, Plan<I>& plan) {
 template <class I>
 void pixel_shuffle_shape(const Spec<I>& self, int64_t r, Plan<I>& plan) {
   check_planes("pixel_shuffle", self, "upscale_factor", r);
+  TAEDA_CHECK_AS(Value,
+                 r <= std::numeric_limits<int64_t>::max() / r,
+                 "pixel_shuffle: upscale factor is too large, its square "
+                 "overflowed: upscale_factor=",
+                 r);
   I c = self.size(-3);
   TAEDA_CHECK(c % (r * r) == 0,
               "pixel_shuffle expects its input's 'channel' dimension to be "

@@ -12,7 +12,9 @@ namespace taeda::autograd {
 
 AccumulateGrad::AccumulateGrad(const Tensor& variable)
     : Node(UINT64_MAX), variable_(variable) {
-  add_output(variable);
+  OutputInfo info(variable);
+  info.dtype = grad_dtype(variable);
+  add_output(std::move(info));
 }
 
 namespace {
@@ -108,7 +110,7 @@ std::shared_ptr<AccumulateHook> accumulate_hook(const Tensor& t) {
   return hooks == nullptr ? meta->leaf_hooks->after : hooks->first;
 }
 
-void add_leaf_end_hook(const Tensor& t, std::shared_ptr<AccumulateHook> hook) {
+static AccumulateHooks& hooks_of(const Tensor& t) {
   AutogradMeta& meta = meta_of(t);
   if (hooks_or_null(&meta) == nullptr) {
     auto hooks = std::make_shared<AccumulateHooks>();
@@ -116,7 +118,11 @@ void add_leaf_end_hook(const Tensor& t, std::shared_ptr<AccumulateHook> hook) {
     if (!meta.leaf_hooks) meta.leaf_hooks = std::make_unique<LeafHooks>();
     meta.leaf_hooks->after = std::move(hooks);
   }
-  hooks_or_null(&meta)->others.push_back(std::move(hook));
+  return *hooks_or_null(&meta);
+}
+
+void add_leaf_end_hook(const Tensor& t, std::shared_ptr<AccumulateHook> hook) {
+  hooks_of(t).others.push_back(std::move(hook));
 }
 
 void remove_leaf_end_hook(const Tensor& t, const AccumulateHook* hook) {
@@ -125,7 +131,27 @@ void remove_leaf_end_hook(const Tensor& t, const AccumulateHook* hook) {
   if (hooks == nullptr) return;
   std::erase_if(hooks->others,
                 [&](const auto& other) { return other.get() == hook; });
-  if (hooks->others.empty()) meta->leaf_hooks->after = accumulate_hook(t);
+  if (!hooks->others.empty() || hooks->grad_dtype) return;
+  meta->leaf_hooks->after = accumulate_hook(t);
+}
+
+ScalarType grad_dtype(const Tensor& leaf) {
+  AccumulateHooks* hooks = hooks_or_null(meta_or_null(leaf));
+  bool chosen = hooks != nullptr && hooks->grad_dtype;
+  return chosen ? *hooks->grad_dtype : leaf.dtype();
+}
+
+void set_grad_dtype(const Tensor& leaf, ScalarType dtype) {
+  const Tensor& grad = grad_of(leaf);
+  TAEDA_CHECK(!grad.defined() || dtype == ScalarType::Undefined ||
+                  grad.dtype() == dtype,
+              "Cannot set grad_dtype to '",
+              dtype,
+              "' because there is already a gradient with dtype '",
+              dtype_name(grad.dtype()),
+              "'. Please clear the gradient (.grad = None) first");
+  hooks_of(leaf).grad_dtype = dtype;
+  forget_accumulator(leaf);
 }
 
 Tensors AccumulateGrad::apply(Tensors&& grads) {
@@ -134,6 +160,12 @@ Tensors AccumulateGrad::apply(Tensors&& grads) {
   if (!grad.defined() || !variable_.requires_grad()) {
     if (auto* hooks = hooks_or_null(&meta)) hooks->call_others(variable_);
     return {};
+  }
+  // The dtype may have been chosen after the graph was recorded.
+  ScalarType wanted = grad_dtype(variable_);
+  if (TAEDA_UNLIKELY(wanted != grad.dtype() &&
+                     wanted != ScalarType::Undefined)) {
+    grad = cast_to(real_if_needed(grad, wanted), wanted);
   }
   std::unique_lock<std::mutex> guard = lock();
   if (!meta.grad.defined()) {

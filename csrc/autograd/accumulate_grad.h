@@ -30,13 +30,24 @@ TAEDA_API void add_leaf_end_hook(const Tensor& t,
 TAEDA_API void remove_leaf_end_hook(const Tensor& t,
                                     const AccumulateHook* hook);
 
-// What a leaf has in place of its one hook when there are others beside it.
+// What a leaf has in place of its one hook when there are others beside it, or
+// when its gradient is to have a dtype of its own.
 struct AccumulateHooks final : AccumulateHook {
   void call(const Tensor& variable) override;
   void call_others(const Tensor& variable);
   std::shared_ptr<AccumulateHook> first;
   std::vector<std::shared_ptr<AccumulateHook>> others;
+  // Undefined where gradients keep the dtype that they come in; absent where
+  // they have the tensor's.
+  std::optional<ScalarType> grad_dtype;
 };
+
+// The next graph makes another accumulator. Defined in variable.cpp.
+void forget_accumulator(const Tensor& leaf);
+// The dtype of a leaf's grad, to which gradients are cast; Undefined for any.
+TAEDA_API ScalarType grad_dtype(const Tensor& leaf);
+// Refused where there is a grad of another dtype.
+TAEDA_API void set_grad_dtype(const Tensor& leaf, ScalarType dtype);
 
 // A copy of `grad` with the strides that a grad of `variable` should have: the
 // variable's own if it is dense, else row-major. Recorded in grad mode.

@@ -343,15 +343,20 @@ void run_retain_hooks(Node& node, Tensors& grads) {
 
 Tensors call_node(Node& node, Tensors grads) {
   NodeExtra* extra = node.extra_or_null();
-  if (extra == nullptr ||
-      (extra->pre_hooks.empty() && extra->post_hooks.empty())) {
-    return node.apply(std::move(grads));
+  if (extra != nullptr && !extra->pre_hooks.empty()) {
+    auto pre = extra->pre_hooks;
+    for (auto& hook : pre) hook->call(grads);
   }
-  auto pre = extra->pre_hooks;
-  for (auto& hook : pre) hook->call(grads);
-  if (extra->post_hooks.empty()) return node.apply(std::move(grads));
-  Tensors kept = grads;
+  bool watched = extra != nullptr && !extra->post_hooks.empty();
+  // Hooks that come while the node runs are told of no gradients.
+  Tensors kept = watched ? grads : Tensors();
+  size_t count = grads.size();
   Tensors outputs = node.apply(std::move(grads));
+  extra = node.extra_or_null();
+  if (TAEDA_LIKELY(extra == nullptr || extra->post_hooks.empty())) {
+    return outputs;
+  }
+  kept.resize(count);
   auto post = extra->post_hooks;
   for (auto& hook : post) hook->call(outputs, kept);
   return outputs;

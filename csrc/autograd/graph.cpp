@@ -27,15 +27,26 @@ Tensor one_like(const Tensor& t) {
 }  // namespace
 
 Root root_of(Edge edge, Tensor grad) {
-  if (grad.defined()) return {std::move(edge), std::move(grad)};
   TAEDA_CHECK(edge.input_nr < edge.node->num_outputs(),
               "the node of a GradientEdge has no output ",
               edge.input_nr);
   const OutputInfo& info = edge.node->output(edge.input_nr);
+  if (grad.defined()) {
+    TAEDA_CHECK(!info.known || info.has_sizes_of(grad),
+                "Mismatch in shape: a grad_output has a shape of ",
+                symbolic_sizes(grad),
+                " and the output of its GradientEdge has a shape of ",
+                info.symbolic_sizes(),
+                ".");
+    return {std::move(edge), std::move(grad)};
+  }
   TAEDA_CHECK(info.known && info.symbols.empty() &&
-                  std::ranges::count(info.sizes, 1) == std::ssize(info.sizes) &&
-                  !is_complex(info.dtype),
-              "grad can be implicitly created only for real scalar outputs");
+                  std::ranges::count(info.sizes, 1) == std::ssize(info.sizes),
+              "grad can be implicitly created only for scalar outputs");
+  TAEDA_CHECK(!is_complex(info.dtype),
+              "grad can be implicitly created only for real scalar outputs but "
+              "got ",
+              dtype_name(info.dtype));
   Tensor one = ops::ones(IntArrayRef(info.sizes),
                          info.dtype,
                          Layout::Strided,

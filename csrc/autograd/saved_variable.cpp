@@ -64,8 +64,8 @@ void SavedVariable::stand_in(const Tensor& t) {
   version_ = data_.version();
 }
 
-// What the hooks return stands for the value. The place in the graph is kept
-// here, for hooks see the bare tensor and may return any other.
+// What the hooks return stands for the value. Hooks see an input itself and may
+// return any other tensor, so its place in the graph is kept here.
 void SavedVariable::pack_with(SavedTensorHooks& hooks) {
   if (!is_output_ && requires_grad_) {
     IntrusivePtr<Node> node = grad_fn(data_);
@@ -74,10 +74,9 @@ void SavedVariable::pack_with(SavedTensorHooks& hooks) {
   }
   // Hooks compute on values; nothing of that is recorded.
   GradModeGuard off(false);
-  Tensor plain = is_output_ ? data_ : detach(data_);
-  uint32_t before = plain.version();
-  packed_ = hooks.pack(plain);
-  TAEDA_CHECK(plain.version() == before,
+  uint32_t before = data_.version();
+  packed_ = hooks.pack(data_);
+  TAEDA_CHECK(data_.version() == before,
               "A saved tensor pack hook is modifying its input in place. What "
               "is saved is in use elsewhere too, so a hook may only read it; "
               "change a clone instead.");

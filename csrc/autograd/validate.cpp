@@ -45,7 +45,8 @@ void fit_grad(const OutputInfo& info, Tensor& grad, const std::string& what) {
                 wanted);
     grad = sum_to(grad, wanted);
   }
-  if (TAEDA_UNLIKELY(grad.dtype() != info.dtype)) {
+  bool any_dtype = info.dtype == ScalarType::Undefined;
+  if (TAEDA_UNLIKELY(grad.dtype() != info.dtype) && !any_dtype) {
     bool inexact = is_floating(grad.dtype()) || is_complex(grad.dtype());
     TAEDA_CHECK(inexact || !is_complex(info.dtype),
                 what,

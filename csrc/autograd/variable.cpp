@@ -37,11 +37,13 @@ void set_grad(const Tensor& t, Tensor grad) {
     return;
   }
   TAEDA_CHECK(!grad.is_same(t), "can't assign Variable as its own grad");
-  TAEDA_CHECK(grad.dtype() == t.dtype(),
-              "assigned grad has data of a different type: expected ",
-              dtype_name(t.dtype()),
-              ", got ",
-              dtype_name(grad.dtype()));
+  ScalarType wanted = grad_dtype(t);
+  TAEDA_CHECK(grad.dtype() == wanted || wanted == ScalarType::Undefined,
+              "attempting to assign a gradient with dtype '",
+              dtype_name(grad.dtype()),
+              "' to a tensor with grad_dtype '",
+              wanted,
+              "': they must be the same; t.grad_dtype = None allows any");
   TAEDA_CHECK(grad.device().type == t.device().type,
               "assigned grad has data located on a different device: expected ",
               t.device(),
@@ -96,6 +98,11 @@ IntrusivePtr<Node> grad_accumulator_or_null(const Tensor& t) {
   if (meta == nullptr) return {};
   std::lock_guard<std::mutex> lock(accumulator_mutex);
   return meta->accumulator.lock();
+}
+
+void forget_accumulator(const Tensor& t) {
+  std::lock_guard<std::mutex> lock(accumulator_mutex);
+  if (AutogradMeta* meta = meta_or_null(t)) meta->accumulator = WeakPtr<Node>();
 }
 
 IntrusivePtr<Node> grad_accumulator(const Tensor& t) {
@@ -204,7 +211,10 @@ struct RetainGrad final : TensorHook {
     if (!impl || !grad.defined()) return;
     Tensor t(std::move(impl));
     Tensor& stored = meta_of(t).grad;
-    if (!stored.defined()) {
+    // A pass over a batch of gradients left one that ended with it.
+    const Level* level = level_of(stored);
+    bool ended = level != nullptr && !level->is_alive();
+    if (!stored.defined() || ended) {
       stored = clone_for_grad(grad, grad);
     } else {
       stored = sum_of(stored, grad);
@@ -281,7 +291,9 @@ void set_data(const Tensor& t, const Tensor& value) {
   if (AutogradMeta* meta = meta_or_null(t)) {
     std::lock_guard<std::mutex> lock(accumulator_mutex);
     IntrusivePtr<Node> node = meta->accumulator.lock();
-    if (node && (value.dtype() != t.dtype() || value.device() != t.device())) {
+    bool chosen = grad_dtype(t) != t.dtype();
+    if (node && (value.dtype() != t.dtype() || value.device() != t.device() ||
+                 chosen)) {
       meta->accumulator = WeakPtr<Node>();
     } else if (node) {
       node->replace_output(0, value);

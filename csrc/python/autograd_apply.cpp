@@ -89,20 +89,38 @@ Ref Application::call_forward() {
   return out;
 }
 
-// What forward changes in place must be among its results (one or a tuple).
+// What forward changes in place must be arguments, and among its results (one
+// or a tuple).
 void Application::check_dirty(PyObject* outputs) const {
   if (!node_) return;
+  const char* name = reinterpret_cast<PyTypeObject*>(cls_)->tp_name;
   ArrayRef<PyObject*> dirty = marked(kDirty);
   for (size_t i = 0; i < dirty.size(); ++i) {
+    TAEDA_CHECK(is_tensor(dirty[i]),
+                message("{}.forward: mark_dirty can only accept variables, but "
+                        "argument {} is of type {}",
+                        name,
+                        i,
+                        type_name_of(dirty[i])));
     bool returned =
         dirty[i] == outputs ||
         (PyTuple_Check(outputs) && contains(items_of(outputs), dirty[i]));
     TAEDA_CHECK(returned,
-                message("{}.forward: the tensor marked dirty at position {} is "
-                        "not returned; inputs that are modified in-place must "
-                        "all be outputs of the Function",
-                        reinterpret_cast<PyTypeObject*>(cls_)->tp_name,
+                message("{}.forward: Some elements marked as dirty during the "
+                        "forward method were not returned as output: the one "
+                        "at position {}. Inputs that are modified in place "
+                        "must all be outputs of the Function.",
+                        name,
                         i));
+    if (contains(args_, dirty[i])) continue;
+    std::string text = message(
+        "{}.forward: ctx.mark_dirty() received a tensor that was not an input. "
+        "It is for inputs that forward has changed in place; position {} holds "
+        "another tensor.",
+        name,
+        i);
+    TAEDA_CHECK(!unwrap(dirty[i]).is_view(), text);
+    check_status(PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1));
   }
 }
 
@@ -155,7 +173,9 @@ void Application::save() {
     }
     const TensorBase& t = unwrap(items[i]);
     autograd::AutogradMeta* meta = autograd::meta_or_null(t);
-    bool is_output = meta != nullptr && meta->grad_fn.get() == node_.get();
+    // A view that was changed in place has the node behind its own.
+    bool is_output = (meta != nullptr && meta->grad_fn.get() == node_.get()) ||
+                     contains(marked(kDirty), items[i]);
     slot.save(t, is_output);
   }
 }
@@ -169,6 +189,8 @@ PyObject* Application::run() {
   if (node_) {
     state()->node = WeakPtr<Node>(node_.get());
     save();
+    // Results lead to the node, which holds the context.
+    Py_CLEAR(state()->slots[kDirty]);
   }
   return out.release();
 }

@@ -49,6 +49,11 @@ IntrusivePtr<Node> node_of_context(PyObject* context);
 // The ctx of a node of a Python function; null (borrowed) for other nodes.
 PyObject* context_of_node(Node* node);
 
+// The dicts of hooks that a leaf holds alone, for Python's collector: a hook
+// may refer to its tensor.
+int visit_leaf_hooks(const TensorBase& t, visitproc visit, void* arg);
+void clear_leaf_hooks(const TensorBase& t);
+
 // A tuple of tensors, None for undefined ones.
 Ref tensors_tuple(const Tensors& tensors);
 // None, a tensor, or an error naming `what`.

@@ -1,5 +1,7 @@
 // What the Python side of autograd calls: the engine, hooks, anomaly mode.
 #include <taeda/aten/core/level.h>
+#include <taeda/aten/settings.h>
+#include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/python/autograd_function.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
@@ -47,6 +49,18 @@ Edge input_edge(PyObject* o, bool accumulate) {
   return edge;
 }
 
+void warn_of_cycle() {
+  // Once per process; read and written under the interpreter's lock.
+  static bool warned = false;
+  if (std::exchange(warned, true) && !settings::warn_always) return;
+  check_status(PyErr_WarnEx(
+      PyExc_UserWarning,
+      "Using backward() with create_graph=True makes each leaf's grad hold a "
+      "graph that holds the leaf, which only the collector of cycles frees. "
+      "autograd.grad makes no such cycle; else set .grad to None after use.",
+      1));
+}
+
 // Returns the gradients of the inputs unless they accumulate.
 py::object run_backward(const py::tuple& tensors,
                         const py::tuple& grads,
@@ -60,6 +74,7 @@ py::object run_backward(const py::tuple& tensors,
               tensors.size(),
               " tensors). This is not supported, please use func.grad or "
               "func.vjp instead or call backward() outside of the transform.");
+  if (accumulate && create_graph) warn_of_cycle();
   std::vector<Edge> roots, edges;
   std::vector<TensorBase> seeds;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -97,12 +112,34 @@ py::object node_object(const IntrusivePtr<Node>& node) {
   return owned(wrap_node(node));
 }
 
+// What keeps the node alive whose ctx does not.
+py::object token_for(const IntrusivePtr<Node>& node) {
+  if (context_of_node(node.get()) == nullptr) return py::none();
+  return py::capsule(new IntrusivePtr<Node>(node), [](void* held) {
+    auto* owner = static_cast<IntrusivePtr<Node>*>(held);
+    autograd::release_node(std::move(*owner));
+    delete owner;
+  });
+}
+
+// Node, number and token of a GradientEdge.
 py::tuple gradient_edge(const TensorBase& tensor) {
   TAEDA_CHECK(tensor.requires_grad(),
               "It is not possible to get the gradient edge for a Tensor that "
               "does not require gradients");
   Edge edge = autograd::gradient_edge(tensor);
-  return py::make_tuple(node_object(edge.node), edge.input_nr);
+  return py::make_tuple(
+      node_object(edge.node), edge.input_nr, token_for(edge.node));
+}
+
+// None for any dtype.
+py::object grad_dtype(const TensorBase& leaf) {
+  ScalarType dtype = autograd::grad_dtype(leaf);
+  return owned(dtype == ScalarType::Undefined ? none() : wrap(dtype));
+}
+void set_grad_dtype(const TensorBase& leaf, const py::object& dtype) {
+  autograd::set_grad_dtype(
+      leaf, dtype.is_none() ? ScalarType::Undefined : to_dtype(dtype.ptr()));
 }
 
 int64_t task_id() {
@@ -149,9 +186,11 @@ struct PyTrace final : autograd::ForwardTrace {
     py::error_scope on_its_way;
     try {
       anomaly_function("_report")(node, py::handle(stack.get()));
-    } catch (const py::error_already_set&) {
+    } catch (py::error_already_set& warned) {  // a warning that is an error
+      warned.restore();
+      PyErr_Print();
     } catch (const PythonError&) {
-      PyErr_Clear();
+      PyErr_Print();
     }
   }
   Held stack;
@@ -209,6 +248,8 @@ void bind_autograd_engine(PyObject* module) {
   m.def("_run_backward", run_backward);
   m.def("_queue_callback", queue_callback);
   m.def("_gradient_edge", gradient_edge);
+  m.def("_grad_dtype", grad_dtype);
+  m.def("_set_grad_dtype", set_grad_dtype);
   m.def("_will_engine_execute_node", [](PyObject* node) {
     return autograd::task_will_run(node_of(node).get());
   });

@@ -10,12 +10,11 @@ namespace taeda::python {
 
 PyTypeObject* function_type = nullptr;
 
-// The gradients as Python sees them, with zeros where that is asked for.
-Ref FunctionNode::gather(Tensors grads) const {
+// The arguments of backward: ctx and the gradients as Python sees them, with
+// zeros where that is asked for; boxed in a list that backward may empty.
+Ref FunctionNode::gather(Tensors grads, bool boxed) const {
   bool fill = as_function(context())->materialize_grads;
-  return new_tuple(1 + grads.size(), [&](size_t place) {
-    if (place == 0) return Py_NewRef(context());
-    size_t i = place - 1;
+  auto gradient = [&](size_t i) {
     if (!grads[i].defined() && fill && i < results.size() && results[i].known) {
       const autograd::OutputInfo& r = results[i];
       auto given = std::find_if(grads.begin(),
@@ -30,8 +29,27 @@ Ref FunctionNode::gather(Tensors grads) const {
                     r.sizes, r.dtype, Layout::Strided, r.device, std::nullopt);
     }
     return wrap(std::move(grads[i]));
+  };
+  if (boxed) {
+    Ref list = new_list(grads.size(), gradient);
+    return Ref(PyTuple_Pack(2, context(), list.get()));
+  }
+  return new_tuple(1 + grads.size(), [&](size_t place) {
+    return place == 0 ? Py_NewRef(context()) : gradient(place - 1);
   });
 }
+
+namespace {
+// A setting of the Function whose call the ctx belongs to.
+template <FixedName Name>
+bool has_setting(PyObject* context) {
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(context));
+  Ref forward_class = attribute<"_forward_cls">(type);
+  int on = PyObject_IsTrue(attribute<Name>(forward_class.get()).get());
+  if (on < 0) throw PythonError();
+  return on != 0;
+}
+}  // namespace
 
 // What backward returned, one per tensor argument.
 Tensors FunctionNode::spread(PyObject* returned) const {
@@ -71,7 +89,8 @@ Tensors FunctionNode::apply(Tensors&& grads) {
   auto* type = reinterpret_cast<PyObject*>(Py_TYPE(context()));
   Ref forward_class = attribute<"_forward_cls">(type);
   Ref backward = attribute<"backward">(forward_class.get());
-  Ref args = gather(std::move(grads));
+  bool boxed = has_setting<"boxed_grads_call">(context());
+  Ref args = gather(std::move(grads), boxed);
   Ref returned = checked(PyObject_CallObject(backward.get(), args.get()));
   return spread(returned.get());
 }
@@ -119,6 +138,13 @@ PyObject* saved_tensors(PyObject* o, void*) {
             "of apply for as long as its grad_fn is used");
     }
     auto* node = static_cast<FunctionNode*>(held.get());
+    TAEDA_CHECK(!node->cleared,
+                "saved_tensors can only be accessed once when "
+                "clear_saved_tensors_on_access=True is set on the "
+                "autograd.Function ",
+                node->name());
+    bool once =
+        !node->saved.empty() && has_setting<"clear_saved_tensors_on_access">(o);
     std::vector<TensorBase> found;
     {
       // Another thread may hold the lock while it waits for the GIL.
@@ -126,8 +152,33 @@ PyObject* saved_tensors(PyObject* o, void*) {
       auto guard = node->lock();
       if (node->released && !node->saved.empty()) autograd::backward_twice();
       found = autograd::unpack_list(node->saved, *node);
+      if (once) autograd::release_list(node->saved);
+      node->cleared = once;
     }
     return wrap(std::move(found));
+  });
+}
+
+PyObject* saved_variables(PyObject* o, void*) {
+  int status = PyErr_WarnEx(PyExc_DeprecationWarning,
+                            "ctx.saved_variables is deprecated: its name is "
+                            "ctx.saved_tensors now",
+                            1);
+  return status < 0 ? nullptr : saved_tensors(o, nullptr);
+}
+
+// For programs that have their saved tensors by another way.
+PyObject* clear_saved_tensors(PyObject* o, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    IntrusivePtr<Node> held = as_function(o)->node.lock();
+    if (held && has_setting<"clear_saved_tensors_on_access">(o)) {
+      auto* node = static_cast<FunctionNode*>(held.get());
+      GilRelease no_gil(true);
+      auto guard = node->lock();
+      autograd::release_list(node->saved);
+      node->cleared = !node->saved.empty();
+    }
+    Py_RETURN_NONE;
   });
 }
 
@@ -160,7 +211,7 @@ PyMemberDef function_members[] = {
 
 PyGetSetDef function_getset[] = {
     {"saved_tensors", saved_tensors, nullptr, nullptr, nullptr},
-    {"saved_variables", saved_tensors, nullptr, nullptr, nullptr},
+    {"saved_variables", saved_variables, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -187,6 +238,11 @@ PyMethodDef function_methods[] = {
      METH_O,
      "set_materialize_grads(value)\n\nWhether backward gets zeros instead of "
      "None for outputs that were not used."},
+    {"maybe_clear_saved_tensors",
+     clear_saved_tensors,
+     METH_NOARGS,
+     "maybe_clear_saved_tensors()\n\nLets go of what was saved, where the "
+     "function says clear_saved_tensors_on_access."},
     {nullptr, nullptr, 0, nullptr},
 };
 }  // namespace

@@ -51,6 +51,7 @@ class FunctionNode final : public Node {
 
   autograd::SavedList saved;
   bool released = false;
+  bool cleared = false;  // by the one reading that the function allows
   // For each argument of forward, whether it is a tensor.
   std::vector<bool> tensor_inputs;
   // Of tensor results, differentiable or not: what zeros look like.
@@ -62,7 +63,7 @@ class FunctionNode final : public Node {
     context_.reset();
     Node::release_resources();
   }
-  Ref gather(Tensors grads) const;
+  Ref gather(Tensors grads, bool boxed) const;
   Tensors spread(PyObject* returned) const;
   Held context_;
   std::string class_name_;

@@ -220,6 +220,36 @@ PyGetSetDef tensor_autograd_getset[] = {
 };
 }  // namespace
 
+namespace {
+// Null unless nothing but its Python object holds the leaf.
+autograd::AutogradMeta* lone_leaf(const TensorBase& t) {
+  if (!t.defined() || t.impl()->use_count() != 1) return nullptr;
+  autograd::AutogradMeta* meta = autograd::meta_or_null(t);
+  return meta == nullptr || meta->grad_fn ? nullptr : meta;
+}
+}  // namespace
+
+int visit_leaf_hooks(const TensorBase& t, visitproc visit, void* arg) {
+  autograd::AutogradMeta* meta = lone_leaf(t);
+  if (meta == nullptr) return 0;
+  if (meta->python_hooks) {
+    auto* hook = static_cast<PyTensorHook*>(meta->python_hooks.get());
+    Py_VISIT(hook->hooks.get());
+  }
+  auto after = autograd::accumulate_hook(t);
+  if (auto* hook = dynamic_cast<PyAccumulateHook*>(after.get())) {
+    Py_VISIT(hook->hooks.get());
+  }
+  return 0;
+}
+
+void clear_leaf_hooks(const TensorBase& t) {
+  autograd::AutogradMeta* meta = lone_leaf(t);
+  if (meta == nullptr || !meta->leaf_hooks) return;
+  auto hooks = std::move(meta->leaf_hooks);  // what they free may look at t
+  auto own = std::move(meta->python_hooks);
+}
+
 // C++ reads the dict from now on.
 void add_node_hooks(PyObject* o, PyObject* dict, bool before) {
   IntrusivePtr<Node> node = node_of(o);

@@ -42,8 +42,16 @@ PyObject* node_repr(PyObject* o) {
 PyObject* node_call(PyObject* o, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     IntrusivePtr<Node> node = node_of(o);
+    ArrayRef<PyObject*> given = items_of(args);
+    if (given.size() != node->num_outputs()) {
+      raise(PyExc_TypeError,
+            "{}: expected {} arguments, got {} instead",
+            node->name(),
+            node->num_outputs(),
+            given.size());
+    }
     Tensors grads;
-    for (PyObject* grad : items_of(args)) {
+    for (PyObject* grad : given) {
       grads.push_back(optional_tensor(grad, "grad_fn()"));
     }
     Tensors out;

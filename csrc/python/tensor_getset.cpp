@@ -106,6 +106,18 @@ void set_data(const TensorBase& t, PyObject* value) {
   }
   autograd::set_data(t, unwrap(value));
 }
+const TensorBase& shown_grad(const TensorBase& t) {
+  const TensorBase& grad = autograd::grad_of(t);
+  if (!grad.defined() && !autograd::is_leaf(t) && !autograd::retains_grad(t)) {
+    check_status(PyErr_WarnEx(
+        PyExc_UserWarning,
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being "
+        "accessed. Its .grad attribute won't be populated during "
+        "autograd.backward(), unless .retain_grad() was called on it before.",
+        1));
+  }
+  return grad;
+}
 void set_grad(const TensorBase& t, PyObject* value) {
   if (value == nullptr || value == Py_None) {
     if (autograd::meta_or_null(t) != nullptr) autograd::set_grad(t, {});
@@ -149,7 +161,7 @@ PyGetSetDef tensor_getset[] = {
     TAEDA_PROPERTY("imag", set_imag, imag(t)),
     TAEDA_PROPERTY("requires_grad", set_requires_grad, t.requires_grad()),
     TAEDA_PROPERTY("data", set_data, autograd::variable_data(t)),
-    TAEDA_PROPERTY("grad", set_grad, autograd::grad_of(t)),
+    TAEDA_PROPERTY("grad", set_grad, shown_grad(t)),
     TAEDA_PROPERTY("_grad", set_grad, autograd::grad_of(t)),
     TAEDA_GETTER("is_leaf", autograd::is_leaf(t)),
     TAEDA_GETTER("output_nr", autograd::output_nr(t)),

@@ -1,5 +1,8 @@
 // Operators of the Python language on tensors.
+#include <taeda/aten/settings.h>
 #include <taeda/csrc/python/tensor_functions.h>
+
+#include <utility>
 
 namespace taeda::python {
 
@@ -130,6 +133,16 @@ PyObject* to_long(const TensorBase& t) {
 }
 PyObject* to_float(const TensorBase& t) {
   check_one_element(t);
+  // Once per process; read and written under the interpreter's lock.
+  static bool warned = false;
+  if (t.requires_grad() &&
+      (!std::exchange(warned, true) || settings::warn_always)) {
+    check_status(PyErr_WarnEx(
+        PyExc_UserWarning,
+        "Converting a tensor with requires_grad=True to a scalar may lead to "
+        "unexpected behavior.\nConsider using tensor.detach() first.",
+        1));
+  }
   return PyFloat_FromDouble(item_of(t).to_double());
 }
 PyObject* to_index(const TensorBase& t) {

@@ -1,6 +1,7 @@
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_type.h>
 
+#include <taeda/csrc/python/autograd_common.h>
 #include <taeda/csrc/python/torch_dispatch.h>
 #include <taeda/csrc/python/values.h>
 
@@ -110,11 +111,13 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   PyTensor* self = as_tensor(object);
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->dict);
-  return 0;
+  return self->counted ? visit_leaf_hooks(self->value, visit, arg) : 0;
 }
 
 int clear(PyObject* object) {
-  Py_CLEAR(as_tensor(object)->dict);
+  PyTensor* self = as_tensor(object);
+  Py_CLEAR(self->dict);
+  if (self->counted) clear_leaf_hooks(self->value);
   return 0;
 }
 

@@ -137,22 +137,24 @@ def to_padded_tensor(self, padding: float, output_size=None):
 
 
 def grad_dtype(self):
-    """The dtype of a leaf's gradient: its own.
+    """The dtype of a leaf's gradient: its own unless another was chosen.
+
+    None where gradients keep the dtype that they come in.
 
     Raises:
         RuntimeError: the tensor is no leaf.
     """
     if self.grad_fn is not None:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
-    return self.dtype
+    return _C._grad_dtype(self)
 
 
 def set_grad_dtype(self, dtype) -> None:
-    """Chooses it.
+    """Chooses the dtype that gradients are cast to; None casts none.
 
     Raises:
-        RuntimeError: the tensor is no leaf, or `dtype` no dtype.
-        NotImplementedError: another than the tensor's own.
+        RuntimeError: the tensor is no leaf, has a grad of another dtype, or `dtype` is
+            no dtype.
     """
     if dtype is not None and not isinstance(dtype, _C.dtype):
         raise RuntimeError(
@@ -161,10 +163,7 @@ def set_grad_dtype(self, dtype) -> None:
         )
     if self.grad_fn is not None:
         raise RuntimeError("grad_dtype can only be set on leaf tensors.")
-    if dtype is not self.dtype:
-        raise NotImplementedError(
-            f"grad_dtype: a gradient of {dtype} for a tensor of {self.dtype}"
-        )
+    _C._set_grad_dtype(self, dtype)
 
 
 def _moving(name: str):

@@ -93,7 +93,9 @@ def load_legacy(source, map_location, machine, allowance: Allowance):
     data = source.read(0, source.size)
     with Loading(allowance, fill=None):
         storages = _Storages(len(data), allowance)
-        return _load(data, map_location, machine(data, storages), storages)
+        result, end = _load(data, map_location, machine(data, storages), storages)
+    source.stand_at(end)  # a program may read on
+    return result
 
 
 def _load(data: bytes, map_location, reader, storages: _Storages):
@@ -110,13 +112,14 @@ def _load(data: bytes, map_location, reader, storages: _Storages):
         raise UnpicklingError(f"expected the list of storages, got {short(keys)}")
     little = not isinstance(system, dict) or system.get("little_endian") is not False
     swap = little != (sys.byteorder == "little")
-    _fill(data, reader.at, keys, storages, swap)
+    end = _fill(data, reader.at, keys, storages, swap)
     if map_location is None and all(x[2] == "cpu" for x in storages.kept.values()):
-        return result
-    return _moved(result, storages, map_location)
+        return result, end
+    return _moved(result, storages, map_location), end
 
 
-def _fill(data: bytes, at: int, keys: list, storages: _Storages, swap: bool) -> None:
+def _fill(data: bytes, at: int, keys: list, storages: _Storages, swap: bool) -> int:
+    """Read the storages' bytes, which begin `at`; where they end."""
     filled = set()
     for key in keys:
         if not isinstance(key, (str, bytes)):
@@ -141,6 +144,7 @@ def _fill(data: bytes, at: int, keys: list, storages: _Storages, swap: bool) -> 
         filled.add(key)
     if filled != set(storages.kept):
         raise UnpicklingError("the checkpoint is truncated: storages are missing")
+    return at
 
 
 def _moved(result, storages: _Storages, map_location):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import taeda
+
 _SMALL = 1 << 20  # files up to this size are read whole
 
 
@@ -35,8 +37,8 @@ class Source:
         except (AttributeError, OSError) as error:
             kind = type(self.file).__name__
             raise AttributeError(
-                f"can only load from a file that is seekable, not from {kind}; "
-                "read it into io.BytesIO first"
+                f"You can only {taeda.__name__}.load from a file that is seekable, "
+                f"not from {kind}; read it into io.BytesIO first"
             ) from error
         if self._own is not None:
             self.fd = self.file.fileno()
@@ -98,6 +100,11 @@ class Source:
         part = self.file.read(len(target))
         target[: len(part)] = part
         return len(part)
+
+    def stand_at(self, offset: int) -> None:
+        """Leave a file that was given at `offset`."""
+        if self._own is None:
+            self.file.seek(self.start + offset)
 
     def close(self) -> None:
         """Close the file if it was opened here."""

@@ -111,8 +111,8 @@ def backward(
                 "passed to `backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    if inputs is not None and not isinstance(inputs, _C.TensorBase):
-        inputs = tuple(inputs)
+    if inputs is not None:
+        inputs = _as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs = _as_tuple(tensors)
@@ -182,7 +182,7 @@ def grad(
         )
     unused = materialize_grads if allow_unused is None else allow_unused
     if not inputs:
-        raise RuntimeError("grad: `inputs` must not be empty")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     grads = _make_grads(outputs, _as_tuple(grad_outputs))
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:

@@ -14,12 +14,12 @@ from taeda.autograd.gradcheck import (
     _directional,
     _dot,
     _flat,
+    _floats,
     _like,
     _numerical,
-    _outputs,
     _random_grad,
     _real_parts,
-    _tensors,
+    _scaled,
     _unit,
     _vjp,
 )
@@ -44,27 +44,32 @@ def check(func: Callable, inputs, outputs: list, options) -> None:
         for output in outputs:
             _batched_gradients(output, wanted)
     if options["check_batched_forward_grad"]:
-        _batched_tangents(func, inputs, outputs)
+        _batched_tangents(func, inputs, options["places"])
 
 
 def _push(func: Callable, inputs, index: int, direction) -> list:
-    """The outputs' tangents for one of input `index`; None where there is none."""
+    """The outputs' tangents for one of input `index`; None where there is none.
+
+    The other inputs have tangents of zeros.
+    """
+    given = list(inputs)
     with forward_ad.dual_level():
-        given = list(inputs)
-        given[index] = forward_ad.make_dual(given[index], direction)
-        found = _tensors(func(*given))
-        floats = [o for o in found if o.is_floating_point() or o.is_complex()]
+        for i in _positions(inputs):
+            values = inputs[i].detach()
+            tangent = direction if i == index else taeda.zeros_like(values)
+            given[i] = forward_ad.make_dual(values, tangent)
+        floats = _floats(func(*given))
         return [forward_ad.unpack_dual(o).tangent for o in floats]
 
 
-def _along(func: Callable, inputs, index: int, direction, output: int) -> list:
-    """The derivative of one output along a direction, as numbers."""
-    tensor = inputs[index]
-    direction = _like(direction, tensor)
-    moved = _push(func, inputs, index, direction)[output]
-    if moved is None:
-        return [0.0] * _outputs(func, inputs)[output].numel()
-    return _flat(moved)
+def _along(func: Callable, inputs, index: int, direction, outputs, options) -> list:
+    """The derivative of each output along a direction, as numbers."""
+    moved = _push(func, inputs, index, _like(direction, inputs[index]))
+    found = [moved[place] for place in options["places"]]
+    return [
+        [0.0] * output.numel() if tangent is None else _flat(tangent)
+        for output, tangent in zip(outputs, found, strict=True)
+    ]
 
 
 def _positions(inputs) -> list[int]:
@@ -76,46 +81,55 @@ def _positions(inputs) -> list[int]:
 
 
 def _forward_slow(func: Callable, inputs, outputs: list, options) -> None:
-    for o, output in enumerate(outputs):
-        for place, index in enumerate(_positions(inputs)):
-            tensor = inputs[index]
-            rows: list[list] = [[] for _ in range(2 if output.is_complex() else 1)]
-            for element in range(tensor.numel()):
-                parts = _unit_column(func, inputs, index, element, o, output)
-                for row, part in zip(rows, parts, strict=True):
-                    row.append(part)
-            numerical = _numerical(func, inputs, o, tensor, output, options["eps"])
-            _compare(rows, numerical, o, place, options)
+    for place, index in enumerate(_positions(inputs)):
+        tensor = inputs[index]
+        rows: list = [[[] for _ in range(1 + o.is_complex())] for o in outputs]
+        for element in range(tensor.numel()):
+            columns = _unit_columns(func, inputs, index, element, outputs, options)
+            for row, part in zip(sum(rows, []), sum(columns, []), strict=True):
+                row.append(part)
+        for o, output in enumerate(outputs):
+            at = options["places"][o]
+            numerical = _numerical(func, inputs, at, tensor, output, options["eps"])
+            _compare(rows[o], numerical, o, place, options)
 
 
-def _unit_column(func, inputs, index: int, element: int, o: int, output) -> list:
-    """By part of the output, the derivative by one element, as gradients define it."""
+def _unit_columns(func, inputs, index: int, element: int, outputs, options) -> list:
+    """By output and its part, the derivative by one element, as gradients define it."""
     tensor = inputs[index]
 
-    def unit(value) -> list:
-        return [value if i == element else 0 for i in range(tensor.numel())]
+    def columns(value) -> list:
+        unit = [value if i == element else 0 for i in range(tensor.numel())]
+        along = _along(func, inputs, index, unit, outputs, options)
+        pairs = zip(along, outputs, strict=True)
+        return [_real_parts(d, output.is_complex()) for d, output in pairs]
 
-    parts = _real_parts(_along(func, inputs, index, unit(1), o), output.is_complex())
+    found = columns(1)
     if not tensor.is_complex():
-        return parts
-    other = _real_parts(_along(func, inputs, index, unit(1j), o), output.is_complex())
+        return found
     return [
-        [complex(x, y) for x, y in zip(p, q, strict=True)]
-        for p, q in zip(parts, other, strict=True)
+        [
+            [complex(x, y) for x, y in zip(p, q, strict=True)]
+            for p, q in zip(parts, other, strict=True)
+        ]
+        for parts, other in zip(found, columns(1j), strict=True)
     ]
 
 
 def _forward_fast(func: Callable, inputs, outputs: list, options) -> None:
     """One random direction in and one out, instead of the whole Jacobian."""
     generator = random.Random(2)
-    for o, output in enumerate(outputs):
-        v = _unit(output.numel(), output.is_complex(), generator)
-        for place, index in enumerate(_positions(inputs)):
-            tensor = inputs[index]
-            u = _unit(tensor.numel(), tensor.is_complex(), generator)
-            got = _dot(v, _along(func, inputs, index, u, o))
-            differences = _directional(func, inputs, o, tensor, u, options["eps"])
-            _compare([[[got]]], [[[_dot(v, differences)]]], o, place, options)
+    seeds = [_unit(o.numel(), o.is_complex(), generator) for o in outputs]
+    for place, index in enumerate(_positions(inputs)):
+        tensor = inputs[index]
+        u = _unit(tensor.numel(), tensor.is_complex(), generator)
+        along = _along(func, inputs, index, u, outputs, options)
+        for o, v in enumerate(seeds):
+            at = options["places"][o]
+            differences = _directional(func, inputs, at, tensor, u, options["eps"])
+            got, want = _dot(v, along[o]), _dot(v, differences)
+            scaled = _scaled(options, u, v)
+            _compare([[[got]]], [[[want]]], o, place, scaled)
 
 
 def _compare(analytical, numerical, output: int, tensor: int, options) -> None:
@@ -126,6 +140,9 @@ def _compare(analytical, numerical, output: int, tensor: int, options) -> None:
         raise GradcheckError(text) from None
 
 
+_BATCHED = (
+    "gradcheck or gradgradcheck failed while testing batched gradient computation"
+)
 _FORWARD = "Jacobian computed with forward mode mismatch"
 
 
@@ -146,20 +163,20 @@ def _batched_gradients(output, wanted: list) -> None:
         )
     except RuntimeError as error:
         raise GradcheckError(
-            f"While computing batched gradients, got: {error}"
+            f"While computing batched gradients, got: {error}\n{_BATCHED}"
         ) from error
     for i, got in enumerate(found):
         _same_batch(got, [row[i] for row in each], f"gradients of input {i}")
 
 
-def _batched_tangents(func: Callable, inputs, outputs: list) -> None:
+def _batched_tangents(func: Callable, inputs, places: list) -> None:
     """A batch of tangents must give what each gives by itself."""
     for index in _positions(inputs):
         tensor = inputs[index]
         seed = _random_grad(tensor, False).detach()
         seeds = taeda.stack([seed, 2 * seed])
         each = [_push(func, inputs, index, s) for s in seeds]
-        for o in range(len(outputs)):
+        for o in places:
             if each[0][o] is None:
                 continue
             try:
@@ -177,7 +194,4 @@ def _same_batch(got, rows: list, what: str) -> None:
     want = taeda.stack([taeda.zeros_like(got[0]) if r is None else r for r in rows])
     if not taeda.allclose(got, want):
         worst = (got - want).abs().max().item()
-        raise GradcheckError(
-            f"gradcheck or gradgradcheck failed while testing batched gradient "
-            f"computation: {what} differ by up to {worst:g}"
-        )
+        raise GradcheckError(f"{_BATCHED}: {what} differ by up to {worst:g}")

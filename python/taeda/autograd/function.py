@@ -53,19 +53,6 @@ class FunctionCtx:
         """Whether the call is recorded: an argument needs a gradient."""
         return any(getattr(self, "needs_input_grad", ()))
 
-    def maybe_clear_saved_tensors(self) -> None:
-        """Gives up what was saved, where the function says
-        `clear_saved_tensors_on_access`.
-
-        Raises:
-            NotImplementedError: it says so; what was saved stays until the graph ends.
-        """
-        function = getattr(self, "_forward_cls", None) or type(self)
-        if function.clear_saved_tensors_on_access:
-            raise NotImplementedError(
-                f"{function.__name__}: clear_saved_tensors_on_access"
-            )
-
     def register_hook(self, hook):
         """hook(grad_inputs, grad_outputs), called after backward."""
         from taeda.autograd.graph import _add_node_hook
@@ -87,6 +74,8 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
     def apply(self, *grads):
         """Runs the function's backward on gradients."""
         forward = self._forward_cls
+        if forward.boxed_grads_call:
+            return forward.backward(self, list(grads))
         return forward.backward(self, *grads)
 
     def apply_boxed(self, *args):
@@ -168,8 +157,29 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
         tensor(12.)
     """
 
+    def __init__(self, *args, **kwargs) -> None:
+        import warnings
+
+        warnings.warn(
+            f"{type(self)} should not be instantiated: forward, backward and apply "
+            "belong to the class. A later version refuses it.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            f"{type(self).__name__}: Legacy autograd function with non-static forward "
+            "method is deprecated. Make forward and backward static methods and call "
+            "the class's `apply`."
+        )
+
     generate_vmap_rule = False
+    # The first reading of ctx.saved_tensors is the last: the graph lets go of them, so
+    # that their memory is free as soon as backward drops them.
     clear_saved_tensors_on_access = False
+    # backward(ctx, grads) gets one list, which it may empty as it goes.
+    boxed_grads_call = False
 
     @staticmethod
     def forward(*args, **kwargs):

@@ -28,28 +28,42 @@ def _differentiable(values) -> list:
     return [v for v in values if isinstance(v, taeda.Tensor) and v.requires_grad]
 
 
-def _outputs(func: Callable, inputs) -> list:
-    result = func(*inputs)
+def _floats(results) -> list:
+    """Of what a function returned, the tensors that can have derivatives."""
     return [
         o
-        for o in _tensors(result)
-        if isinstance(o, taeda.Tensor)
-        and (o.is_floating_point() or o.is_complex())
-        and o.requires_grad
+        for o in _tensors(results)
+        if isinstance(o, taeda.Tensor) and (o.is_floating_point() or o.is_complex())
     ]
+
+
+def _outputs(func: Callable, inputs) -> list:
+    return [o for o in _floats(func(*inputs)) if o.requires_grad]
 
 
 # Finite differences -----------------------------------------------------------
 
 
-def _values(func: Callable, inputs, index: int) -> list:
-    result = _tensors(func(*inputs))
-    chosen = [
-        o
-        for o in result
-        if isinstance(o, taeda.Tensor) and (o.is_floating_point() or o.is_complex())
-    ]
-    return _flat(chosen[index])
+def _values(func: Callable, inputs, index: int) -> tuple:
+    """Shape, dtype and elements of one of `_floats`."""
+    chosen = _floats(func(*inputs))[index]
+    return chosen.shape, chosen.dtype, _flat(chosen)
+
+
+def _slopes(above: tuple, below: tuple, size: float) -> list:
+    """The difference quotients of two results of `_values`.
+
+    Raises:
+        AssertionError: they are of different kinds.
+    """
+    for what, a, b in zip(("shape", "dtype"), below[:2], above[:2], strict=True):
+        if a != b:
+            raise AssertionError(
+                f"Expected `func` to return outputs with the same {what} when inputs "
+                f"are perturbed by {size:g}, but got: {what}s {a} and {b}."
+            )
+    pairs = zip(above[2], below[2], strict=True)
+    return [(a - b) / (2 * size) for a, b in pairs]
 
 
 def _differences(func: Callable, inputs, index: int, data, place, step) -> list:
@@ -63,7 +77,7 @@ def _differences(func: Callable, inputs, index: int, data, place, step) -> list:
         below = _values(func, inputs, index)
     finally:
         data[place] = before
-    return [(a - b) / (2 * size) for a, b in zip(above, below, strict=True)]
+    return _slopes(above, below, size)
 
 
 def _real_parts(columns: list, output_is_complex: bool) -> list[list[float]]:
@@ -173,8 +187,10 @@ def _check_repeatable(index: int, row: list, again, options) -> None:
 def _compare(analytical: list, numerical: list, output: int, tensor: int, options):
     """Raises with the worst entry of a Jacobian that does not fit."""
     worst, where = 0.0, None
-    pairs = zip(analytical, numerical, strict=True)
-    for part, (left, right) in enumerate(pairs):
+    pairs = list(enumerate(zip(analytical, numerical, strict=True)))
+    for part, (left, right) in reversed(pairs):
+        if where is not None:  # the imaginary part is named before the real one
+            break
         for i, (row_a, row_n) in enumerate(zip(left, right, strict=True)):
             for j, (a, n) in enumerate(zip(row_a, row_n, strict=True)):
                 excess = abs(a - n) - (options["atol"] + options["rtol"] * abs(n))
@@ -183,10 +199,10 @@ def _compare(analytical: list, numerical: list, output: int, tensor: int, option
     if where is None:
         return
     part, i, j, a, n = where
-    what = ("", " (imaginary part)")[part]
+    what = "While considering the imaginary part of complex outputs only, " * part
     raise GradcheckError(
-        f"Jacobian mismatch for output {output} with respect to input {tensor},\n"
-        f"worst at output element {j}{what} and input element {i}:\n"
+        f"{what}Jacobian mismatch for output {output} with respect to input {tensor},\n"
+        f"worst at output element {j} and input element {i}:\n"
         f"numerical: {n!r}\nanalytical: {a!r}\n"
         f"difference {abs(a - n):.6g}, allowed "
         f"{options['atol'] + options['rtol'] * abs(n):.6g}"
@@ -198,7 +214,8 @@ def _check_slow(func: Callable, inputs, outputs: list, options) -> None:
     for o, output in enumerate(outputs):
         analytical = _analytical(output, wanted, options)
         for i, tensor in enumerate(wanted):
-            numerical = _numerical(func, inputs, o, tensor, output, options["eps"])
+            place = options["places"][o]
+            numerical = _numerical(func, inputs, place, tensor, output, options["eps"])
             _compare(analytical[i], numerical, o, i, options)
 
 
@@ -235,8 +252,16 @@ def _check_fast(func: Callable, inputs, outputs: list, options) -> None:
             got = 0.0
             if grads[i] is not None:
                 got = _dot(_flat(grads[i]), u)
-            want = _dot(v, _directional(func, inputs, o, tensor, u, options["eps"]))
-            _compare([[[got]]], [[[want]]], o, i, options)
+            place = options["places"][o]
+            slope = _directional(func, inputs, place, tensor, u, options["eps"])
+            want = _dot(v, slope)
+            _compare([[[got]]], [[[want]]], o, i, _scaled(options, u, v))
+
+
+def _scaled(options, u: list, v: list) -> dict:
+    """Options for v J u, whose error adds up those of all entries of J."""
+    count = sum(map(abs, u)) * sum(map(abs, v))
+    return {**options, "atol": options["atol"] * count}
 
 
 def _dot(a: list, b: list) -> float:
@@ -262,7 +287,7 @@ def _directional(func, inputs, index: int, tensor, u: list, eps: float) -> list:
         at_rest = zip(moved, before, strict=True)
         for ((data, place), _), value in at_rest:
             data[place] = value
-    return [(a - b) / (2 * eps) for a, b in zip(above, below, strict=True)]
+    return _slopes(above, below, eps)
 
 
 # The two checks ---------------------------------------------------------------------
@@ -316,9 +341,7 @@ def _check_undefined(func: Callable, inputs: tuple) -> None:
 
 def _check_no_outputs(func: Callable, inputs: tuple, options) -> None:
     """Outputs that require no grad must not depend on the inputs."""
-    results = _tensors(func(*inputs))
-    floats = [o for o in results if o.is_floating_point() or o.is_complex()]
-    for index, output in enumerate(floats):
+    for index, output in enumerate(_floats(func(*inputs))):
         for i, tensor in enumerate(_differentiable(inputs)):
             rows = _numerical(func, inputs, index, tensor, output, options["eps"])
             if any(entry != 0 for part in rows for row in part for entry in row):
@@ -330,7 +353,10 @@ def _check_no_outputs(func: Callable, inputs: tuple, options) -> None:
 
 def _run(func: Callable, inputs: tuple, options) -> None:
     _check_inputs(inputs)
-    outputs = _outputs(func, inputs)
+    results = _floats(func(*inputs))
+    outputs = [o for o in results if o.requires_grad]
+    # Where they stand among results that have no derivative.
+    options["places"] = [i for i, o in enumerate(results) if o.requires_grad]
     if any(o.layout is not taeda.strided for o in outputs):
         raise ValueError(
             "Sparse output is not supported at gradcheck yet. Please call "
@@ -475,7 +501,10 @@ def gradgradcheck(
     seeds = _tensors(grad_outputs)
 
     def gradients(*args):
-        values, grads = args[: -len(seeds)], args[-len(seeds) :]
+        values, grads = list(args[: -len(seeds)]), args[-len(seeds) :]
+        for i, value in enumerate(given):
+            if isinstance(value, taeda.Tensor) and value.requires_grad:
+                values[i] = values[i].requires_grad_()  # tangents take it away
         # Differences are taken without recording, gradients need it.
         with taeda.autograd.enable_grad():
             found = taeda.autograd.grad(

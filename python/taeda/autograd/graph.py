@@ -63,8 +63,7 @@ GradientEdge.__doc__ = "Where a gradient goes: output `output_nr` of `node`."
 
 def get_gradient_edge(tensor) -> GradientEdge:
     """The edge along which the tensor's gradient comes; keeps no values alive."""
-    node, output_nr = _C._gradient_edge(tensor)
-    return GradientEdge(node, output_nr)
+    return GradientEdge(*_C._gradient_edge(tensor))
 
 
 def increment_version(tensor) -> None:

@@ -226,7 +226,7 @@ class RuleOptimizer(Optimizer):
             plans = self.__dict__.setdefault("_plans", {})
             plan = plans.get(number)
             if plan is None or not plan.holds(params, self.state):
-                plan = plans[number] = Plan(self, group, list(params))
+                plan = plans[number] = self._plan(group, list(params))
             if params:
                 self._launch_all(group, plan, grads)
             return
@@ -243,7 +243,15 @@ class RuleOptimizer(Optimizer):
             else:
                 some.append(p)
         if some:
-            self._launch_all(group, Plan(self, group, some), [p.grad for p in some])
+            self._launch_all(group, self._plan(group, some), [p.grad for p in some])
+
+    def _plan(self, group: dict, params: list) -> Plan:
+        if group.get("fused") and any(p.is_meta for p in params):
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors "
+                "with memory, but one is on meta"
+            )
+        return Plan(self, group, params)
 
     def _batches(self, group: dict) -> bool:
         return not (

@@ -8,6 +8,11 @@ from taeda.optim.optimizer import Optimizer
 
 _DOCS = "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being "
+    "deprecated; call `scheduler.step()` instead."
+)
+
 
 def _private(value):
     """A copy of a tensor, so that later writes to it do not show."""
@@ -160,10 +165,7 @@ class LRScheduler:
             self._check_order()
         self._step_count += 1
         if epoch is not None:
-            warn(
-                "The epoch parameter in `scheduler.step()` was not necessary and is "
-                "being deprecated; call `scheduler.step()` instead."
-            )
+            warn(EPOCH_DEPRECATION_WARNING)
         self._update_lr(epoch)
 
     def _check_order(self) -> None:

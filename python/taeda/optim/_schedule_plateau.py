@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from taeda.optim._schedule_base import (
+    EPOCH_DEPRECATION_WARNING,
     LRScheduler,
     group_values,
     require_optimizer,
@@ -74,7 +75,7 @@ class ReduceLROnPlateau(LRScheduler):
         """
         value = float(metrics)
         if epoch is not None:
-            warn("The epoch parameter in `scheduler.step()` is being deprecated.")
+            warn(EPOCH_DEPRECATION_WARNING)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         resting, better = self.in_cooldown, self._is_better(value, self.best)
         self.best = value if better else self.best
@@ -91,9 +92,9 @@ class ReduceLROnPlateau(LRScheduler):
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    f"the optimizer has {len(groups)} parameter groups but there are "
-                    f"{len(self.min_lrs)} `min_lrs`: a group was added after "
-                    "ReduceLROnPlateau was made; extend `min_lrs`"
+                    "The number of param groups in the `optimizer` is "
+                    f"{len(groups)}, but there are {len(self.min_lrs)} `min_lrs`: a "
+                    "group was added after ReduceLROnPlateau was made; extend `min_lrs`"
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(groups, self.min_lrs, strict=True):

@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 
+from taeda.optim._schedule_base import (
+    EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING,
+)
 from taeda.optim._schedule_base import LRScheduler, function_state
 from taeda.optim._schedule_cycles import (
     CosineAnnealingWarmRestarts,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from functools import partial
 from weakref import WeakKeyDictionary, ref
 
 import taeda
@@ -67,10 +68,11 @@ class GraphExecGroup:
     """Backward passes over parts of one checkpoint, which share what it computes again.
 
     Each value stays until a pass has used it; at the end of the group the others are
-    given up. Without a group they stay until the next computation.
+    given up. Without a group each pass computes for itself.
 
     Raises:
         RuntimeError: a second group is entered inside of the first.
+        CheckpointError: two passes of the group use the same saved value.
 
     Example:
         >>> x = taeda.ones(2, requires_grad=True)
@@ -92,7 +94,7 @@ class GraphExecGroup:
     def __exit__(self, *args: object) -> None:
         self._current.reset(self._token)
         for block in self._blocks:
-            block.ready.clear()
+            block.passes.pop(self, None)
         self._blocks.clear()
 
     @classmethod
@@ -112,7 +114,8 @@ class Block:
         self.slots: list = []  # weak references, in the order of saving
         self.facts: list = []
         self.lines: list = []
-        self.ready: WeakKeyDictionary = WeakKeyDictionary()
+        # What was computed again, for each backward pass or group of passes.
+        self.passes: dict = {}
 
     def run(self, args, first):
         if not taeda.is_grad_enabled():
@@ -149,15 +152,27 @@ class Block:
         return slot
 
     def _unpack(self, slot: _Slot):
-        if slot not in self.ready:
-            self._compute_again()
-            group = GraphExecGroup._get_current_group()
-            if group is not None:
+        group = GraphExecGroup._get_current_group()
+        number = taeda._C._current_graph_task_id()
+        if group is None and number == -1:  # no pass, a program that looks
+            return self._compute_again()[slot]
+        key = number if group is None else group
+        ready = self.passes.get(key)
+        if ready is None:
+            ready = self.passes[key] = self._compute_again()
+            if group is None:
+                taeda._C._queue_callback(partial(self.passes.pop, key, None))
+            else:
                 group._blocks.add(self)
-        return self.ready.pop(slot)
+        if slot not in ready:
+            raise CheckpointError(
+                "checkpoint: Unpack is being triggered for a tensor that was already "
+                "unpacked once" + (_ONE_READING if group is None else _OVERLAP)
+            )
+        return ready.pop(slot)
 
-    def _compute_again(self) -> None:
-        self.ready.clear()
+    def _compute_again(self) -> WeakKeyDictionary:
+        """What each slot stands for."""
         again = _Again(self)
         hooks = taeda.autograd.graph.saved_tensors_hooks(again.pack, _same)
         try:
@@ -166,8 +181,14 @@ class Block:
         except _Stop:
             pass
         again.check()
+        return again.ready
 
 
+_ONE_READING = ". A backward may read ctx.saved_tensors once."
+_OVERLAP = (
+    ". Performing two backward calls that overlap (that need the same saved value) is "
+    "not allowed in a GraphExecGroup."
+)
 _INPUT = object()
 
 
@@ -180,6 +201,7 @@ class _Again:
 
     def __init__(self, block: Block) -> None:
         self.block, self.count = block, 0
+        self.ready: WeakKeyDictionary = WeakKeyDictionary()
         self.facts: list = []
         self.lines: list = []
 
@@ -198,7 +220,7 @@ class _Again:
         if block.debug:
             self.lines.append(_line())
         if slot is not None:
-            block.ready[slot] = tensor
+            self.ready[slot] = tensor
         if block.early_stop and self.count == len(block.slots):
             raise _Stop
         return tensor
@@ -206,6 +228,12 @@ class _Again:
     def check(self) -> None:
         """Refuse a second call that differs from the first."""
         block = self.block
+        if self.count > len(block.slots):
+            raise CheckpointError(
+                "checkpoint: trying to save more tensors during recomputation than "
+                f"during the original forward pass: {self.count} and "
+                f"{len(block.slots)}." + self._hint(len(block.slots))
+            )
         if not block.compare:
             return
         if self.count != len(block.slots):
@@ -231,7 +259,10 @@ class _Again:
             return "\nPass debug=True to see which lines saved them."
         first = block.lines[place] if place < len(block.lines) else "nothing"
         second = self.lines[place] if place < len(self.lines) else "nothing"
-        return f"\nfirst call, saved by: {first}\nsecond call, saved by: {second}"
+        return (
+            f"\nfirst call, saved by: {first}\nsecond call, saved by: {second}\n"
+            "You are seeing this error because you passed `debug=True` to checkpoint."
+        )
 
 
 def _shown(facts: tuple) -> dict:

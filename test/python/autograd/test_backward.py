@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import signal
+import subprocess
+import sys
 import threading
 import time
+import warnings
 import weakref
 
 import pytest
@@ -197,6 +200,59 @@ def test_gradient_edges():
     top = graph.get_gradient_edge(middle * 2)
     taeda.autograd.backward(top, taeda.ones(1))
     assert x.grad.item() == 12
+    taeda.autograd.backward(x * 2, inputs=edge)
+    assert x.grad.item() == 14
+    with pytest.raises(RuntimeError, match="only for scalar outputs"):
+        taeda.autograd.backward(graph.get_gradient_edge(leaf(1, 2) * 2))
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        taeda.autograd.backward(graph.get_gradient_edge(x * 2), taeda.ones(3))
+
+
+def test_edges_hold_the_graph_of_a_function():
+    class Same(taeda.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = leaf(3)
+    edge = graph.get_gradient_edge(Same.apply(x * 1))
+    taeda.autograd.backward(edge, retain_graph=True)
+    taeda.autograd.backward(edge)
+    assert x.grad.item() == 4
+
+
+def test_hooks_are_given_the_inputs_themselves():
+    x, fixed = leaf(3), taeda.tensor(2.0)
+    packed = []
+
+    def pack(t):
+        packed.append(t)
+        return t
+
+    with graph.saved_tensors_hooks(pack, lambda t: t):
+        y = x * fixed + x * x
+    assert {id(t) for t in packed} == {id(x), id(fixed)}
+    y.backward()
+    assert x.grad.item() == 8
+
+
+def test_graphs_of_gradients_in_leaves_are_warned_of_once():
+    program = """
+import warnings, taeda
+x = taeda.ones(1, requires_grad=True)
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        (x * x).backward(create_graph=True)
+        taeda.autograd.grad(x * x, x, create_graph=True)
+        float(x), x.item(), int(x)
+assert [str(w.message).split(" ")[0] for w in seen] == ["Using", "Converting"], seen
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_saved_tensor_hooks():
@@ -302,6 +358,26 @@ def test_leaves_are_freed():
     alive = weakref.ref(x)
     del x
     assert alive() is None
+
+
+@pytest.mark.parametrize("kind", ["hook", "post_accumulate_grad_hook"])
+def test_hooks_of_a_leaf_may_refer_to_it(kind):
+    x = leaf(1)
+    getattr(x, f"register_{kind}")(lambda g, x=x: None)
+    gc.collect()  # which must not take what is in use
+    (x * 2).backward()
+    gone = weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is None
+
+
+def test_nodes_take_one_gradient_for_each_result():
+    node = (leaf(3) * 2).grad_fn
+    assert node(taeda.ones(1))[0].item() == 2
+    for wrong in ((), (taeda.ones(1), taeda.ones(1))):
+        with pytest.raises(TypeError, match=f"expected 1 arguments, got {len(wrong)}"):
+            node(*wrong)
 
 
 def test_a_long_chain():
@@ -425,3 +501,25 @@ def test_batches_of_gradients_of_a_view_that_was_written() -> None:
     (found,) = taeda.autograd.grad(view, leaf, grads, is_grads_batched=True, **ask)
     each = [taeda.autograd.grad(view, leaf, g, **ask)[0] for g in grads]
     assert taeda.allclose(found, taeda.stack(each))
+
+
+def test_the_grad_of_what_is_no_leaf_is_warned_of():
+    x = leaf(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert x.grad is None and x.detach().grad is None
+        y = x * 2
+        y.retain_grad()
+        assert y.grad is None
+    with pytest.warns(UserWarning, match="not a leaf Tensor is being accessed"):
+        assert (x * 2).grad is None
+
+
+def test_what_retains_its_gradient_outlives_a_batch_of_gradients():
+    x = leaf(1, 2)
+    y = x * 3
+    y.retain_grad()
+    z = y * y
+    taeda.autograd.grad(z, x, taeda.eye(2), retain_graph=True, is_grads_batched=True)
+    z.sum().backward()
+    assert y.grad.tolist() == [6, 12]

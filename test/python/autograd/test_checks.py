@@ -156,3 +156,60 @@ def test_sparse_outputs_are_refused():
     x = taeda.rand(2, 2, dtype=taeda.float64, requires_grad=True)
     with pytest.raises(ValueError, match="Sparse output is not supported"):
         taeda.autograd.gradcheck(lambda t: t.to_sparse(), (x,))
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradcheck_with_results_that_have_no_derivative(fast):
+    def func(a):
+        return a.detach() * 3, a * a
+
+    assert gradcheck(func, (leaf(1.0, 2.0),), check_forward_ad=True, fast_mode=fast)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("what", ["shape", "dtype"])
+def test_gradcheck_of_functions_that_change_their_results(what, fast):
+    def func(a):
+        if a.item() < 1:
+            return a
+        return taeda.cat([a, a]) if what == "shape" else a.float()
+
+    with pytest.raises(AssertionError, match=f"outputs with the same {what} when inpu"):
+        gradcheck(func, (leaf(1.0),), fast_mode=fast)
+
+
+def test_gradcheck_names_the_imaginary_part():
+    def func(a):
+        b = taeda.complex(a, a)
+        b.register_hook(lambda g: g + 0.01)
+        return b
+
+    with pytest.raises(GradcheckError, match="imaginary part of complex outputs only"):
+        gradcheck(func, (leaf(1.0, 2.0),))
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_all_inputs_have_tangents_and_need_no_gradient(fast):
+    from taeda.autograd import forward_ad
+
+    seen = []
+
+    def func(a, b):
+        if forward_ad._current_level >= 0:
+            seen.append(forward_ad.unpack_dual(b).tangent is not None)
+            seen.append(not (a.requires_grad or b.requires_grad))
+            primal, tangent = forward_ad.unpack_dual(b)
+            b = forward_ad.make_dual(primal, tangent * 1.1)
+        return a + b, b
+
+    text = "forward mode mismatch for output 0 with respect to input 1"
+    with pytest.raises(GradcheckError, match=text):
+        gradcheck(func, (leaf(1.0), leaf(2.0)), check_forward_ad=True, fast_mode=fast)
+    assert seen and all(seen)
+
+
+@pytest.mark.filterwarnings("ignore:Input #0 requires gradient")
+def test_the_fast_check_allows_for_as_many_errors_as_it_adds_up():
+    x = taeda.randn(4, 2000, requires_grad=True)
+    norm = taeda.nn.LayerNorm(2000, elementwise_affine=False)
+    assert gradcheck(norm, (x,), fast_mode=True)

@@ -302,3 +302,144 @@ def test_a_function_with_backward_and_vjp_fails_in_backward_only():
     assert y.tolist() == [2.0, 2.0]
     with pytest.raises(RuntimeError, match="both 'backward' and 'vjp'"):
         y.sum().backward()
+
+
+def test_saved_tensors_that_are_read_once():
+    class Once(Function):
+        clear_saved_tensors_on_access = True
+
+        @staticmethod
+        def forward(ctx, x):
+            kept = x * 2
+            places.append(weakref.ref(kept))
+            ctx.save_for_backward(x, kept)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, kept = ctx.saved_tensors
+            with pytest.raises(RuntimeError, match="can only be accessed once when"):
+                ctx.saved_tensors  # noqa: B018
+            del kept
+            gone.append(places[-1]() is None)
+            return grad * x
+
+    places, gone = [], []
+    x = leaf(3)
+    y = Once.apply(x)
+    y.backward(retain_graph=True)
+    assert x.grad.item() == 3 and gone == [True]
+    with pytest.raises(RuntimeError, match="can only be accessed once when"):
+        y.backward()
+    y = Once.apply(x)
+    y.grad_fn.maybe_clear_saved_tensors()
+    with pytest.raises(RuntimeError, match="can only be accessed once when"):
+        y.backward()
+
+
+def test_gradients_in_one_list():
+    class Boxed(Function):
+        boxed_grads_call = True
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, grads):
+            assert isinstance(grads, list) and len(grads) == 2
+            return grads.pop() * 3 + grads.pop() * 2
+
+    x = leaf(1)
+    y, z = Boxed.apply(x)
+    (y + z).backward()
+    assert x.grad.item() == 5
+    assert y.grad_fn.apply(leaf(1), leaf(1)).item() == 5
+
+
+def test_marked_dirty_without_being_an_argument():
+    class Other(Function):
+        @staticmethod
+        def forward(ctx, x, view):
+            made = (3 * x).view(-1) if view else 3 * x
+            ctx.mark_dirty(made)
+            return made
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 3 * grad, None
+
+    with pytest.warns(UserWarning, match="received a tensor that was not an input"):
+        Other.apply(leaf(1), False)
+    with pytest.raises(RuntimeError, match="received a tensor that was not an input"):
+        Other.apply(leaf(1), True)
+
+
+def test_a_written_view_that_is_saved_is_freed():
+    class Written(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            ctx.save_for_backward(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * x
+
+    x = leaf(1).clone()
+    x = x.view_as(x)
+    Written.apply(x).sum().backward()
+    x = leaf(1).clone()
+    x = x.view_as(x)
+    y = Written.apply(x)
+    gone = weakref.ref(x)
+    del x, y
+    assert gone() is None
+
+
+def test_a_function_is_not_an_object_to_call():
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        made = Square()
+    with pytest.raises(RuntimeError, match="non-static forward method is deprecated"):
+        made(leaf(1))
+
+
+def test_callbacks_at_the_end_of_a_pass():
+    from taeda.autograd import Variable
+
+    class Calls(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            Variable._execution_engine.queue_callback(lambda: seen.append("end"))
+            seen.append(Variable._execution_engine.is_checkpoint_valid())
+            with pytest.warns(DeprecationWarning, match="saved_variables is deprecat"):
+                (x,) = ctx.saved_variables
+            return grad * x
+
+    seen = []
+    x = leaf(2)
+    Calls.apply(x).backward()
+    assert seen == [True, "end"] and x.grad.item() == 2
+
+
+def test_hooks_that_come_while_their_node_runs():
+    from taeda.autograd import graph
+
+    def unpack(t):
+        node = taeda._C._current_autograd_node()
+        node.register_hook(lambda inputs, outputs: (seen.append(outputs), inputs)[1])
+        return t
+
+    seen = []
+    x = leaf(2)
+    with graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = x.exp()
+    y.backward()
+    assert seen == [(None,)] and x.grad.item() == y.item()

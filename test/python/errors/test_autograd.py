@@ -14,7 +14,7 @@ m.autograd.backward([Leaf(1)], grad_tensors=[None], grad_variables=[ones(1)])\
   # `grad_tensors` and `grad_variables` (deprecated) arguments both passed to
 m.autograd.grad(Leaf(1).sum(), [Leaf(1)], allow_unused=False, materialize_grads=True)\
   # allow_unused to be True or not passed when materialize_grads=True, but got:
-m.autograd.grad(Leaf(1).sum(), [])  # grad: `inputs` must not be empty
+m.autograd.grad(Leaf(1).sum(), [])  # `inputs` argument to `grad()` cannot be empty.
 m.autograd.grad(Leaf(1).sum(), [ones(1)])  # One of the differentiated Tensors does not
 m.autograd.graph.get_gradient_edge(ones(1))  # It is not possible to get the gradient
 ones(1).register_post_accumulate_grad_hook(print)  # cannot register a hook on a tensor
@@ -76,7 +76,7 @@ len(c))).apply, doubles(2).requires_grad_(), nondet_tol=0))\
 Leaf(2).backward(complexes(2))  # grad_output[0] has a dtype of complex64 and output[0]
 complexes(1).requires_grad_().sum().backward()  # real scalar outputs but got complex64
 setattr(x := Leaf(2), 'grad', x)  # can't assign Variable as its own grad
-setattr(Leaf(2), 'grad', doubles(2))  # a different type: expected float32, got float64
+setattr(Leaf(2), 'grad', doubles(2))  # dtype 'float64' to a tensor with grad_dtype 'f
 setattr(Leaf(2), 'grad', 1)  # assigned grad expected to be a Tensor or None but got
 setattr(Leaf(2), 'grad', m.ones(2, device='meta'))  # device: expected cpu, got meta
 setattr(Leaf(2), 'requires_grad', 1)  # requires_grad must be a bool
@@ -111,7 +111,7 @@ ones(1).register_hook(print)  # cannot register a hook on a tensor that doesn't 
 function(forward=lambda ctx, x: x * 1).apply(Leaf(1)).sum().backward()\
   # You must implement either the backward or vjp method for your custom
 function(forward=lambda ctx, x: (ctx.mark_dirty(x), x * 1)[1]).apply(Leaf(1) * 2)\
-  # Made.forward: the tensor marked dirty at position 0 is not returned; inputs that
+  # Some elements marked as dirty during the forward method were not returned as out
 function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: (g, \
 g)).apply(Leaf(1)).sum().backward()\
   # MadeBackward returned an incorrect number of gradients (expected 1, got 2)

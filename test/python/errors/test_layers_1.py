@@ -54,7 +54,9 @@ F.conv_transpose2d(ones(1, 2, 4, 4), ones(2, 1, 2, 2), output_padding=2)\
 m.convolution(ones(1, 1), ones(1, 1), None, [1], [0], [1], False, [0], 1)\
   # convolution: weight should have at least three dimensions, got [1, 1] f32
 F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), groups=0)\
-  # convolution: non-positive groups is not supported, got 0
+  # convolution: non-positive groups is not supported, expected groups to be greater
+F.conv1d(ones(1, 1, 4), ones(1, 1, 2), padding=2**63 - 5)\
+  # Given padding=9223372036854775803 at dimension 0 , expected padding to be at mo
 F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), padding=-1)\
   # negative padding is not supported
 F.conv_transpose2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), output_padding=-1)\
@@ -86,7 +88,7 @@ F.cross_entropy(ones(2, 3), longs(2), label_smoothing=2)\
 F.cross_entropy(ones(2, 3), longs(2, 3))  # target with class probabilities, got Long
 F.cross_entropy(ones(2, 3), ones(2, 3), ignore_index=1)\
   # ignore_index is not supported for floating point target
-m.ctc_loss(ones(0, 1, 3), longs(1, 2), [0], [2])  # ctc_loss: log_probs must not be
+m.ctc_loss(ones(0, 1, 3), longs(1, 2), [0], [2])  # ctc_loss: log_probs tensor mu
 m.ctc_loss(ones(2, 1, 3), longs(1, 2), [2, 2], [2])\
   # ctc_loss: input_lengths must be of size batch_size (1), got [2, 2]
 m.ctc_loss(ones(2, 1, 3), longs(1, 2), [2], [2, 2])\
@@ -96,6 +98,7 @@ m.ctc_loss(ones(2, 1, 3), longs(1), [2], [2])  # size 2 at dimension 0, but got 
 m.ctc_loss(ones(2, 1, 3), longs(2, 2), [2], [2])  # [1, at least 2], but got size [2, 2]
 m.ctc_loss(ones(2, 1, 3), longs(1, 2), ones(1), longs(1))\
   # input_lengths must be integral
+F.cosine_similarity(ones(2), ones(2), dim=0, eps=-1.0)  # eps must be non-negative, got
 F.cosine_similarity(longs(2), longs(2), dim=0)  # expected common dtype to be floating
 F.triplet_margin_loss(ones(2), ones(2, 2), ones(2))\
   # expected to have the same number of dimensions, but got: anchor 1D, positive 2D,
@@ -187,7 +190,7 @@ m._C._nn._pad_circular(ones(2, 2, 2), (1, 1, 1, 1, 1, 1))\
   # 1 or 2 non-padded dimensions, which would be equivalent to padding of length 2
 F.pad(ones(1, 2), (3, 1), mode='circular')  # Padding value causes wrapping around more
 F.pad(ones(1, 1, 2), (-3, 0), mode='circular')  # Negative padding value is resulting in
-F.pad(ones(1), (1, 1), mode='reflect')  # Only 2D, 3D, 4D, 5D padding with non-constant
+F.pad(ones(1), (1, 1), mode="reflect")  # Padding size 2 is not supported for 1D input
 F.pad(ones(1, 1, 2), (1, 1), mode='reflect', value=1)\
   # Padding mode "reflect" doesn't take in value argument
 F.pad(ones(1, 1, 2), (1, 1), mode='mirror')  # Unrecognised padding mode mirror
@@ -196,6 +199,7 @@ F.pdist(longs(2, 2))  # pdist only supports floating-point dtypes, got Long
 F.pixel_shuffle(ones(2, 2), 2)  # least 3 dimensions, but got input with 2 dimension(s)
 F.pixel_shuffle(ones(4, 2, 2), 0)  # expects a positive upscale_factor, but got 0
 F.pixel_shuffle(ones(3, 2, 2), 2)  # but input.size(-3)=3 is not divisible by 4
+F.pixel_shuffle(ones(4, 2, 2), 2**32)  # upscale factor is too large
 F.pixel_unshuffle(ones(1, 3, 2), 2)  # but input.size(-2)=3 is not divisible by 2
 F.pixel_unshuffle(ones(1, 2, 3), 2)  # but input.size(-1)=3 is not divisible by 2
 F.max_pool2d(ones(1, 1, 4, 4), (2, 2, 2))  # a single int, or a tuple of 2 ints, got [2,

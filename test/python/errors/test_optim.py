@@ -86,7 +86,7 @@ optim.lr_scheduler.ReduceLROnPlateau(optim.SGD([Leaf(1)]), threshold_mode='x')\
   # threshold mode x is unknown!
 (o := optim.SGD([Leaf(1)]), s := optim.lr_scheduler.ReduceLROnPlateau(o, patience=0, \
 min_lr=[0.0]), o.add_param_group({'params': [Leaf(1)]}), [s.step(5) for _ in '123'])\
-  # the optimizer has 2 parameter groups but there are 1 `min_lrs`: a group was
+  # The number of param groups in the `optimizer` is 2, but there are 1 `min_lrs`: a
 optim.swa_utils.get_ema_multi_avg_fn(2)  # 2 provided. Please provide a value in [0,1]
 optim.swa_utils.AveragedModel(nn.Linear(1, 1), avg_fn=abs, multi_avg_fn=abs)\
   # avg_fn and multi_avg_fn exclude each other

@@ -76,6 +76,7 @@ m.repeat_interleave(ones(2), longs(3))  # but got repeats.size(0) = 3 and input.
 m.repeat_interleave(ones(2), -1)  # repeats must be non-negative, got -1
 m.repeat_interleave(ones(2), 2, output_size=5)  # output_size, expected 4 but got 5
 m.tril(ones(2))  # tril: input tensor must have at least 2 dimensions
+m._pack_padded_sequence(ones(0, 2), T([]), False)  # Cannot pack empty tensors
 m._pack_padded_sequence(ones(2, 2, 1), T([1, 0]), False)\
   # samples has to be greater than 0, but found an element in 'lengths' that is <= 0
 m.gather(ones(2, 2), 0, longs(2))  # gather: Index tensor must have the same number of

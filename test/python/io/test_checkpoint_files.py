@@ -7,9 +7,11 @@ import importlib
 import io
 import os
 import pathlib
+import pickle
 import resource
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections import Counter, OrderedDict
 
@@ -507,3 +509,17 @@ def test_many_threads_load_at_once(path) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("kind", [io.BytesIO, tempfile.TemporaryFile])
+def test_a_program_reads_on_behind_an_old_file(kind) -> None:
+    file = kind()
+    for number in range(2):
+        pickle.dump(number, file)
+        values = taeda.full((3,), float(number))
+        taeda.save(values, file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    for number in range(2):
+        assert pickle.load(file) == number
+        assert taeda.load(file).tolist() == [number] * 3
+    assert not file.read()

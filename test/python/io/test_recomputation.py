@@ -5,10 +5,16 @@ from __future__ import annotations
 import gc
 import math
 import weakref
+from contextlib import nullcontext
 
 import pytest
 import taeda
-from taeda.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from taeda.utils.checkpoint import (
+    CheckpointError,
+    GraphExecGroup,
+    checkpoint,
+    checkpoint_sequential,
+)
 from tolerance import rounding
 
 
@@ -226,3 +232,73 @@ def test_a_partial_pass_in_a_hook_spoils_only_itself() -> None:
     y.register_hook(hook)
     y.sum().backward()
     assert x.grad.tolist() == [2, 2, 2] and seen[0].item() == 3
+
+
+class Twice(taeda.autograd.Function):
+    """Reads what it saved more than once."""
+
+    @staticmethod
+    def forward(ctx, x, fixed):
+        ctx.save_for_backward(x * 2, fixed)
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad):
+        Twice.seen = ctx.saved_tensors
+        with pytest.raises(CheckpointError, match="was already unpacked once"):
+            ctx.saved_tensors  # noqa: B018
+        return grad, None
+
+
+def test_saved_values_are_read_once_in_a_pass() -> None:
+    x, fixed = taeda.ones(1, requires_grad=True), taeda.ones(1)
+    out = checkpoint(Twice.apply, x, fixed, use_reentrant=False)
+    for _ in range(2):  # out of a pass each reading computes for itself
+        assert out.grad_fn.saved_tensors[0].item() == 2
+    out.backward()
+    assert Twice.seen[1] is fixed
+
+
+def test_each_pass_computes_again_and_a_group_once() -> None:
+    calls = []
+
+    def func(x):
+        calls.append(1)
+        y = x.sin().cos()
+        return y, y.sin().cos()
+
+    def passes(around) -> None:
+        x = taeda.ones(2, requires_grad=True)
+        y, z = checkpoint(func, x, use_reentrant=False)
+        calls.clear()
+        with around:
+            (g,) = taeda.autograd.grad(z, y, taeda.ones(2))
+            (whole,) = taeda.autograd.grad(y, x, g)
+        want = x.detach().clone().requires_grad_()
+        func(want)[1].sum().backward()
+        assert taeda.allclose(whole, want.grad)
+
+    passes(nullcontext())
+    assert len(calls) == 3  # one is the comparison's
+    passes(GraphExecGroup())
+    assert len(calls) == 2
+    x = taeda.ones(2, requires_grad=True)
+    out = checkpoint(lambda x: x.sin().cos(), x, use_reentrant=False).sum()
+    with GraphExecGroup():
+        out.backward(retain_graph=True)
+        with pytest.raises(RuntimeError, match="two backward calls that overlap"):
+            out.backward()
+    out.backward()
+
+
+def test_a_call_that_saves_more_is_noticed() -> None:
+    calls = []
+
+    def func(x):
+        calls.append(1)
+        return x.sin() if len(calls) == 1 else x.sin().exp()
+
+    x = taeda.ones(1, requires_grad=True)
+    out = checkpoint(func, x, use_reentrant=False, early_stop=False)
+    with pytest.raises(CheckpointError, match="trying to save more tensors during rec"):
+        out.backward()

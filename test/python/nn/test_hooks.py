@@ -196,3 +196,25 @@ def test_hooks_of_restored_modules_run(again, kind):
 
 def _returns_nothing(*_):
     """A hook that files can name."""
+
+
+def test_full_hooks_without_gradients_of_inputs_are_warned_of():
+    layer = nn.Linear(2, 1)
+    seen = []
+    layer.register_full_backward_hook(lambda m, gi, go: seen.append(gi))
+    with pytest.warns(UserWarning, match="since no inputs require gradients"):
+        layer(taeda.ones(1, 2)).sum().backward()
+    assert seen == [(None,)]
+
+
+@pytest.mark.parametrize("wrong", ["take as input", "return"])
+def test_old_hooks_say_what_they_miss(wrong):
+    class Layer(nn.Module):
+        def forward(self, x):
+            return x[0] * 2 if wrong == "take as input" else [x * 2]
+
+    layer = Layer()
+    layer.register_backward_hook(lambda *args: None)
+    x = taeda.ones(2, requires_grad=True)
+    with pytest.warns(FutureWarning, match=f"does not {wrong} a single Tensor"):
+        layer([x] if wrong == "take as input" else x)

@@ -98,3 +98,12 @@ def test_cross_entropy_of_one_weighted_row() -> None:
     scores, weight = taeda.tensor([0.5, 1.0, -1.0]), taeda.tensor([1.0, 2.0, 3.0])
     loss = nn.functional.cross_entropy(scores, taeda.tensor(1), weight, reduction="sum")
     assert taeda.allclose(loss, -2 * scores.log_softmax(0)[1])
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0])
+def test_distances_of_infinities_are_nan(p):
+    same = [[float("inf"), 1.0]]
+    for lib in (torch, taeda):
+        rows = lib.tensor(same * 2)
+        assert lib.nn.functional.pdist(rows, p).isnan().all()
+        assert lib.cdist(rows, rows, p).isnan().all()

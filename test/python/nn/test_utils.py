@@ -241,6 +241,27 @@ def test_pruning_life():
             prune.random_unstructured(layer, "weight", wrong)
 
 
+def test_a_program_s_pruning_method():
+    class Largest(prune.BasePruningMethod):
+        PRUNING_TYPE = "unstructured"
+
+        def __init__(self, amount):
+            prune._validate_pruning_amount_init(amount)
+            self.amount = amount
+
+        def compute_mask(self, t, default_mask):
+            prune._validate_pruning_amount(self.amount, t.nelement())
+            count = prune._compute_nparams_toprune(self.amount, t.nelement())
+            mask = default_mask.clone()
+            mask.view(-1)[taeda.topk(t.abs().view(-1), count).indices] = 0
+            return mask
+
+    kept = Largest(0.5).prune(taeda.arange(1.0, 5).reshape(2, 2))
+    assert kept.tolist() == [[1, 2], [0, 0]]
+    norms = prune._compute_norm(taeda.ones(2, 3, 4), 2, -1)
+    assert norms.tolist() == pytest.approx([6**0.5] * 4)
+
+
 def test_refused_pruning_changes_nothing():
     layer = nn.Linear(4, 4)
     with pytest.raises(ValueError, match="amount=99"):

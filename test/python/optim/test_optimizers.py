@@ -360,6 +360,21 @@ def test_refused_arguments(call, kind, text) -> None:
         call(taeda.optim, p)
 
 
+@pytest.mark.parametrize("kind", ["Adam", "AdamW", "SGD"])
+def test_fused_steps_need_memory(kind) -> None:
+    layer = taeda.nn.Linear(2, 1, device="meta")
+    optimizer = getattr(taeda.optim, kind)(layer.parameters(), fused=True)
+    for p in layer.parameters():
+        p.grad = taeda.ones_like(p)
+    with pytest.raises(RuntimeError, match="requires all the params to be floating"):
+        optimizer.step()
+    optimizer.zero_grad()
+    layer.to_empty(device="cpu")
+    for p in layer.parameters():
+        p.grad = taeda.ones_like(p)
+    optimizer.step()
+
+
 def test_loading_other_groups_is_refused() -> None:
     a, b = taeda.zeros(1, requires_grad=True), taeda.zeros(1, requires_grad=True)
     optimizer = taeda.optim.SGD([a], lr=0.1)

@@ -158,3 +158,14 @@ def test_averaged_model(decay) -> None:
         [want, want], rel=rounding("float32", 12)
     )
     assert average.n_averaged.item() == 3
+
+
+def test_epochs_are_warned_of_in_the_words_that_have_a_name() -> None:
+    from taeda.optim.lr_scheduler import EPOCH_DEPRECATION_WARNING as text
+
+    optimizer = taeda.optim.SGD([taeda.ones(1, requires_grad=True)], lr=1.0)
+    optimizer.step()
+    with pytest.warns(UserWarning) as seen:
+        taeda.optim.lr_scheduler.StepLR(optimizer, 2).step(1)
+        taeda.optim.lr_scheduler.ReduceLROnPlateau(optimizer).step(1.0, 1)
+    assert [str(w.message) for w in seen if "epoch" in str(w.message)] == [text, text]

@@ -38,7 +38,8 @@ TAEDA_LANES_FN V<T> power(V<T> x, T p) {
 template <class T>
 struct NormZero {
   TAEDA_LANES_FN V<T> add(V<T> sum, V<T> d, T) {
-    return sum + (d != 0 ? V<T>{} + 1 : V<T>{});
+    V<T> counted = d != 0 ? V<T>{} + 1 : V<T>{};
+    return sum + (d != d ? d : counted);  // a NaN stays one
   }
   static T finish(T sum, T) { return sum; }
   static T factor(T, T, T) { return 0; }

@@ -142,8 +142,9 @@ def dropout2d(
     rank = input.dim()
     if rank == 3:
         warn(
-            "dropout2d: Received a 3D input to dropout2d, taken as (N, C, L) for now; "
-            "use dropout1d for that meaning, a later version reads (C, H, W)"
+            "dropout2d: Received a 3D input to dropout2d, taken as (N, C, L) for now, "
+            "assuming that channel-wise 1D dropout behavior is desired; use dropout1d "
+            "for that, a later version reads (C, H, W)"
         )
     elif rank != 4:
         warn(_odd_rank("dropout2d", rank, "3D or 4D"))

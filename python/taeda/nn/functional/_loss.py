@@ -31,7 +31,8 @@ def _same_size(name: str, input, target):
     if target.size() != input.size():
         warn(
             f"{name}: Using a target size ({target.size()}) that is different to the "
-            f"input size ({input.size()}): both are broadcast, which is rarely meant",
+            f"input size ({input.size()}): both are broadcast, which is rarely meant. "
+            "Please ensure they have the same size.",
             level=4,
         )
     return taeda.broadcast_tensors(input, target)

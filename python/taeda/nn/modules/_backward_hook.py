@@ -99,6 +99,12 @@ class BackwardHook:
 
     def _without_inputs(self) -> None:
         """No input needs a gradient, so the hooks run as soon as outputs have."""
+        if self.user_hooks:
+            _warn(
+                "Full backward hook is firing when gradients are computed with respect "
+                "to module outputs since no inputs require gradients: grad_input is "
+                "None throughout."
+            )
         nothing = (None,) * self.n_inputs
         for hook in self.user_hooks:
             changed = hook(self.module, nothing, self.grad_outputs)
@@ -146,8 +152,10 @@ def hook_last_node(module, hooks, args, result) -> None:
 def _warn_of_missing_gradients(args, result, node) -> None:
     outputs = result if isinstance(result, tuple) else (result,)
     inputs = args if isinstance(args, tuple) else (args,)
-    if not all(isinstance(v, Tensor) for v in (*outputs, *inputs)):
-        reason = "inputs or outputs are not Tensors or tuples of Tensors"
+    if not all(isinstance(v, Tensor) for v in outputs):
+        reason = "a Module does not return a single Tensor or a tuple of Tensors"
+    elif not all(isinstance(v, Tensor) for v in inputs):
+        reason = "it does not take as input a single Tensor or a tuple of Tensors"
     else:
         made = {v.grad_fn for v in outputs if v.grad_fn is not None}
         came = {v.grad_fn for v in inputs if v.grad_fn is not None}

@@ -143,7 +143,7 @@ def clip_grad_norm_(
     once = not isinstance(parameters, (Tensor, list, tuple))
     parameters = _as_list(parameters)
     if once and not parameters:
-        warn("`parameters` is empty, no gradient clipping will occur.")
+        warn("`parameters` is an empty generator, no gradient clipping will occur.")
     norm = get_total_norm(
         _gradients(parameters), norm_type, error_if_nonfinite, foreach
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+
 import taeda
 
 from .._types import MaybeTensor
@@ -34,6 +36,56 @@ def _same_shape(scores, t) -> None:
             "importance_scores should have the same shape as the pruned tensor, got "
             f"{scores.shape} vs {t.shape}"
         )
+
+
+# Pruning methods of programs call these by name.
+
+
+def _validate_pruning_amount_init(amount) -> None:
+    """Refuse what is neither a number of elements nor a part of them."""
+    if not isinstance(amount, Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    if amount < 0 or (not isinstance(amount, Integral) and amount > 1.0):
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a "
+            "non-negative integer"
+        )
+
+
+def _validate_pruning_amount(amount, tensor_size: int) -> None:
+    """Refuse a number of elements that are not there."""
+    if isinstance(amount, Integral) and amount > tensor_size:
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to "
+            f"prune={tensor_size}"
+        )
+
+
+def _compute_nparams_toprune(amount, tensor_size: int) -> int:
+    """How many of `tensor_size` elements an amount means."""
+    whole = isinstance(amount, Integral)
+    return amount if whole else round(amount * tensor_size)
+
+
+def _validate_structured_pruning(t) -> None:
+    """Refuse tensors without channels."""
+    if t.dim() <= 1:
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. Found "
+            f"tensor of shape {t.shape} with {t.dim()} dims"
+        )
+
+
+def _validate_pruning_dim(t, dim: int) -> None:
+    """Refuse a dimension that is not there."""
+    if dim >= t.dim():
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+
+
+def _compute_norm(t, n, dim: int):
+    """The norm of each channel along `dim`."""
+    others = [d for d in range(t.dim()) if d != dim % t.dim()]
+    return taeda.norm(t, p=n, dim=others)
 
 
 def _hooks_of(module, name):
@@ -251,26 +303,13 @@ class _Amount(BasePruningMethod):
     """Methods that prune a number (int) or a part (float in [0, 1])."""
 
     def __init__(self, amount) -> None:
-        if isinstance(amount, bool) or not isinstance(amount, (int, float)):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        whole = isinstance(amount, int)
-        if amount < 0 or (not whole and amount > 1.0):
-            raise ValueError(
-                f"amount={amount} should either be a float in the range [0, 1] or a "
-                "non-negative integer"
-            )
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _count(self, size: int) -> int:
         """How many of `size` to prune."""
-        if not isinstance(self.amount, int):
-            return round(self.amount * size)
-        if self.amount > size:
-            raise ValueError(
-                f"amount={self.amount} should be smaller than the number of parameters "
-                f"to prune={size}"
-            )
-        return self.amount
+        _validate_pruning_amount(self.amount, size)
+        return _compute_nparams_toprune(self.amount, size)
 
 
 class _Elements(_Amount):
@@ -342,13 +381,8 @@ class _Channels(_Amount):
             ValueError: the tensor has one dimension.
             IndexError: `dim` out of range.
         """
-        if t.dim() <= 1:
-            raise ValueError(
-                "Structured pruning can only be applied to multidimensional tensors. "
-                f"Found tensor of shape {t.shape} with {t.dim()} dims"
-            )
-        if self.dim >= t.dim():
-            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        _validate_structured_pruning(t)
+        _validate_pruning_dim(t, self.dim)
         size = t.shape[self.dim]
         count = self._count(size)
         if count == 0:
@@ -406,8 +440,7 @@ class LnStructured(_Channels):
         self.n, self.dim = n, dim
 
     def _kept(self, t, size, count):
-        others = [d for d in range(t.dim()) if d != self.dim % t.dim()]
-        norms = taeda.norm(t, p=self.n, dim=others)
+        norms = _compute_norm(t, self.n, self.dim)
         return taeda.topk(norms, k=size - count, largest=True).indices
 
     @classmethod
