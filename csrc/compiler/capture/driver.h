@@ -4,6 +4,7 @@
 #include <taeda/csrc/compiler/capture/evaluate.h>
 
 #include <functional>
+#include <span>
 
 namespace taeda::capture {
 
