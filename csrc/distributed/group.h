@@ -21,10 +21,10 @@ class Group {
   using Body = std::function<void(Channel&, const Call&)>;
   struct Options {
     bool async = false;
-    Millis limit{0};             // none given: the group's
-    std::string where;           // the caller's line
-    Shape shape;                 // for the record
-    std::shared_ptr<void> keep;  // what the body reads and writes
+    Millis limit{0};               // none given: the group's
+    std::string where;             // the caller's line
+    Shape shape;                   // for the record
+    std::shared_ptr<void> keep{};  // what the body reads and writes
   };
   // Runs it here where nothing else runs and nobody asked for `async`, in the
   // group's thread otherwise; collectives run in the order of these calls.
