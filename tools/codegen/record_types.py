@@ -348,8 +348,8 @@ class ForeachForms:
     """The `_foreach_` operators of a record.
 
     `overloads` has the name of the operand of each; without any, the record's overload
-    without a name is made one of lists. `rename` is for other arguments; `also` are
-    further operators of the same meaning.
+    without a name is made one of lists. `rename` is for other arguments; `names` are
+    what the lists' operators are called in place of the record's name.
     """
 
     overloads: dict[str, str] = entry(lambda node: _operands(node), {})
@@ -357,7 +357,7 @@ class ForeachForms:
         list_of(one_of("functional", "inplace")), ("functional", "inplace")
     )
     rename: dict[str, Text] = entry(map_of(text), {})
-    also: tuple[Text, ...] = entry(list_of(text), ())
+    names: tuple[Text, ...] = entry(list_of(text), ())
 
 
 def _operands(node: Node) -> dict[str, str]:
