@@ -1,6 +1,7 @@
 #include <taeda/aten/iter/derived.h>
 
 #include <taeda/aten/core/memory.h>
+#include <taeda/aten/iter/exact_out.h>
 #include <taeda/c10/core/gpu.h>
 
 #include <cstring>
@@ -84,7 +85,7 @@ void write_out_list(std::string_view op,
               " out tensors, got ",
               out.size());
   for (size_t i = 0; i < computed.size(); ++i) {
-    write_out(op, computed[i], out[i]);
+    write_exact(op, computed[i], out[i]);
   }
 }
 

@@ -1,5 +1,6 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
+#include <taeda/aten/iter/repeats.h>
 #include <taeda/aten/iter/resize_warning.h>
 
 #include <algorithm>
@@ -97,25 +98,38 @@ void check_same_device(std::string_view op,
               "!");
 }
 
-namespace {
 // Definitely overlapping: an expanded dim. Otherwise strides in rising order
 // that each clear the block below cannot overlap; anything else is unknown and,
 // as in PyTorch, let through.
-bool has_internal_overlap(const TensorBase& t) {
-  if (t.is_non_overlapping_and_dense()) return false;
+int64_t repeated_dim(const TensorBase& t) {
+  if (t.is_non_overlapping_and_dense()) return -1;
   for (int64_t d = 0; d < t.dim(); ++d) {
-    if (t.strides()[d] == 0 && t.sizes()[d] > 1) return true;
+    if (t.strides()[d] == 0 && t.sizes()[d] > 1) return d;
   }
-  return false;
+  return -1;
 }
-}  // namespace
 
 void check_no_internal_overlap(std::string_view op, const TensorBase& t) {
-  TAEDA_CHECK(!has_internal_overlap(t),
+  TAEDA_CHECK(repeated_dim(t) < 0,
               op,
               ": unsupported operation: more than one element of the "
               "written-to tensor refers to a single memory location. Please "
               "clone() the tensor before performing the operation.");
+}
+
+bool takes_repeats(std::string_view op, const TensorBase& t, Repeats repeats) {
+  if (repeated_dim(t) < 0) return false;
+  if (repeats == Repeats::Refused || t.is_conj() || t.is_neg()) {
+    check_no_internal_overlap(op, t);
+  }
+  if (repeats == Repeats::Warned) {
+    warn(str_cat("Use of ",
+                 op,
+                 "_ on expanded tensors is deprecated: each element in memory "
+                 "is written several times. clone() the tensor first. This "
+                 "also applies to assignments to tensor[indices]."));
+  }
+  return true;
 }
 
 // Exact for dense tensors, by their first and last byte. Of others only equal

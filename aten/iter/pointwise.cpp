@@ -3,6 +3,7 @@
 #include <taeda/aten/iter/iteration_space.h>
 #include <taeda/aten/iter/launch.h>
 #include <taeda/aten/iter/output.h>
+#include <taeda/aten/iter/pointwise_forms.h>
 
 #include <algorithm>
 
@@ -129,8 +130,9 @@ struct PlainOperands {
 
 void check_written(const PointwiseOp& op,
                    const TensorBase& out,
-                   Operands operands) {
-  check_no_internal_overlap(op.name, out);
+                   Operands operands,
+                   Repeats repeats = Repeats::Refused) {
+  takes_repeats(op.name, out, repeats);
   for (const Operand& o : operands) {
     if (o.tensor != nullptr) check_no_partial_overlap(op.name, out, *o.tensor);
   }
@@ -149,6 +151,61 @@ void write(const PointwiseOp& op,
     return;
   }
   run(op, types, out, operands, scalars);
+}
+
+// The part of `t`, which is broadcast to `rank` dims, at `index` along one of
+// these, without that dim.
+TensorBase part_of(const TensorBase& t, int64_t rank, int64_t dim, int64_t i) {
+  dim -= rank - t.dim();
+  if (dim < 0) return t;
+  DimVector sizes, strides;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (d == dim) continue;
+    sizes.push_back(t.sizes()[d]);
+    strides.push_back(t.strides()[d]);
+  }
+  int64_t step = t.sizes()[dim] == 1 ? 0 : t.strides()[dim];
+  return make_view(t, sizes, strides, t.storage_offset() + i * step);
+}
+
+// Part after part along dims whose elements share addresses, so that each part
+// reads what the one before has written.
+void write_in_turn(const PointwiseOp& op,
+                   const DtypePlan& types,
+                   const TensorBase& out,
+                   Operands operands,
+                   ArrayRef<Scalar> scalars) {
+  const int64_t dim = repeated_dim(out);
+  if (dim < 0) {
+    write(op, types, out, operands, scalars);
+    return;
+  }
+  for (int64_t i = 0; i < out.sizes()[dim]; ++i) {
+    SmallVector<TensorBase, 4> kept;
+    SmallVector<Operand, 4> parts;
+    kept.reserve(operands.size());
+    for (const Operand& o : operands) {
+      if (o.tensor == nullptr) {
+        parts.push_back(o);
+      } else {
+        kept.push_back(part_of(*o.tensor, out.dim(), dim, i));
+        parts.push_back(Operand(kept.back()));
+      }
+    }
+    TensorBase part = part_of(out, out.dim(), dim, i);
+    write_in_turn(op, types, part, parts, scalars);
+  }
+}
+
+// Of a complex operator with a real result, real tensors of any dtype serve.
+void check_exact_out(const PointwiseOp& op,
+                     const DtypePlan& types,
+                     ScalarType out) {
+  bool is_real = op.types.out == OutKind::Real && is_complex(types.common);
+  if (is_real && !is_complex(out)) return;
+  ScalarType wanted = is_real ? types.common : types.out;
+  TAEDA_CHECK(
+      out == wanted, op.name, ": Found dtype ", out, " but expected ", wanted);
 }
 
 }  // namespace
@@ -177,6 +234,18 @@ TensorBase pointwise(const PointwiseOp& op,
       op, plan_dtypes(op.name, op.types, operands), operands, scalars);
 }
 
+TensorBase pointwise_row_major(const PointwiseOp& op,
+                               std::initializer_list<Operand> list,
+                               std::initializer_list<Scalar> scalars) {
+  Operands operands(list);
+  DtypePlan types = plan_dtypes(op.name, op.types, operands);
+  const TensorBase& like = reference_tensor(op, operands);
+  TensorBase out = make_tensor(
+      op.name, output_shape(op, operands), types.out, like.device());
+  write(op, types, out, operands, scalars);
+  return out;
+}
+
 TensorBase pointwise_summand(const PointwiseOp& op,
                              std::initializer_list<Operand> list,
                              std::initializer_list<Scalar> scalars,
@@ -190,11 +259,12 @@ TensorBase pointwise_summand(const PointwiseOp& op,
   return computed(op, types, operands, scalars);
 }
 
-void pointwise_inplace(const PointwiseOp& op,
-                       std::initializer_list<Operand> list,
-                       std::initializer_list<Scalar> scalars,
-                       const TensorBase& self) {
-  Operands operands(list);
+namespace {
+void write_inplace(const PointwiseOp& op,
+                   Operands operands,
+                   ArrayRef<Scalar> scalars,
+                   const TensorBase& self,
+                   Repeats repeats) {
   DtypePlan types = plan_dtypes(op.name, op.types, operands);
   TAEDA_CHECK(op.types.out != OutKind::Real || !is_complex(self.dtype()),
               "In-place ",
@@ -209,8 +279,34 @@ void pointwise_inplace(const PointwiseOp& op,
               self.sizes(),
               " doesn't match the broadcast shape ",
               IntArrayRef(shape));
-  check_written(op, self, operands);
-  write(op, types, self, operands, scalars);
+  check_written(op, self, operands, repeats);
+  write_in_turn(op, types, self, operands, scalars);
+}
+}  // namespace
+
+void pointwise_inplace(const PointwiseOp& op,
+                       std::initializer_list<Operand> operands,
+                       std::initializer_list<Scalar> scalars,
+                       const TensorBase& self) {
+  write_inplace(op, operands, scalars, self, Repeats::Refused);
+}
+
+void pointwise_inplace_in_turn(const PointwiseOp& op,
+                               std::initializer_list<Operand> operands,
+                               std::initializer_list<Scalar> scalars,
+                               const TensorBase& self,
+                               Repeats repeats) {
+  write_inplace(op, operands, scalars, self, repeats);
+}
+
+void pointwise_exact_out(const PointwiseOp& op,
+                         std::initializer_list<Operand> list,
+                         std::initializer_list<Scalar> scalars,
+                         const TensorBase& out) {
+  DtypePlan types = plan_dtypes(op.name, op.types, Operands(list));
+  check_castable(op.name, types.out, out.dtype());
+  check_exact_out(op, types, out.dtype());
+  pointwise_out(op, list, scalars, out);
 }
 
 void pointwise_out(const PointwiseOp& op,

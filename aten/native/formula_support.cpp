@@ -88,6 +88,13 @@ double limit_or(std::optional<double> given, ScalarType t, double sign) {
   return given ? *given : sign * largest_finite(t);
 }
 
+double rounded_to(const Scalar& number, ScalarType t) {
+  const double exact = number.to_double();
+  if (t == kHalf) return static_cast<float>(Half(static_cast<float>(exact)));
+  if (t != kBFloat16) return exact;
+  return static_cast<float>(BFloat16(static_cast<float>(exact)));
+}
+
 TensorBase numbers_tensor(std::initializer_list<double> numbers) {
   const auto count = static_cast<int64_t>(numbers.size());
   TensorBase t = make_tensor("numbers_tensor", {count}, kDouble);

@@ -34,6 +34,9 @@ TAEDA_API double limit_or(std::optional<double> given,
                           ScalarType t,
                           double sign);
 
+// The number as the elements of a dtype have it.
+TAEDA_API double rounded_to(const Scalar& number, ScalarType t);
+
 // What the generated functions of RecordInfo::numbers give.
 TAEDA_API TensorBase numbers_tensor(std::initializer_list<double> numbers);
 

@@ -104,9 +104,10 @@ void clamp_into(const Tensor& self,
 namespace {
 
 // Whether the bounds leave the dtype as it is, so that they need no promotion.
+// Those of 16-bit floats are rounded, which is done to operands.
 bool keeps_dtype(const Tensor& self, const Scalar& a, const Scalar& b) {
   if (a.is_complex() || b.is_complex()) return false;
-  if (self.is_floating_point()) return true;
+  if (self.is_floating_point()) return self.itemsize() > 2;
   bool whole = a.is_integral() && b.is_integral();
   return whole && is_integral(self.dtype(), /*include_bool=*/false);
 }

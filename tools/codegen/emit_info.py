@@ -110,10 +110,16 @@ def dtype_rule(
 
 
 def fused_rule(kernel: PointwiseKernel) -> str:
-    """The rule of a fused backward kernel: whatever dtype the gradient has."""
+    """The rule of a fused backward kernel: whatever dtype the gradient has.
+
+    It compares with the numbers that the forward kernel compared with.
+    """
     bits = sum(1 << COMPUTE_ORDER.index(name) for name in kernel.compute)
     conditions = len(kernel.conditions)
-    rule = f"{bits}, Promote::First, OutKind::Same, {conditions}, 0xff"
+    exact = 0xFF & ~sum(
+        1 << i for i, name in enumerate(kernel.operands) if name in kernel.rounded
+    )
+    rule = f"{bits}, Promote::First, OutKind::Same, {conditions}, {exact:#x}"
     return f"{{~DtypeSet{{0}}, {rule}}}"
 
 

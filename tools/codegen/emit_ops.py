@@ -22,6 +22,7 @@ from .emit_planned import (
     planned_derived,
     planned_functional,
     planned_writing,
+    repeats_of,
 )
 from .model import (
     Operator,
@@ -210,7 +211,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
         "#include <taeda/aten/iter/derived.h>",
         "#include <taeda/aten/iter/exact_out.h>",
         "#include <taeda/aten/iter/foreach.h>",
-        "#include <taeda/aten/iter/pointwise.h>",
+        "#include <taeda/aten/iter/pointwise_forms.h>",
         "#include <taeda/aten/iter/reduce.h>",
         "#include <taeda/aten/iter/symbolic.h>",
         "#include <taeda/aten/native/formula_support.h>",
@@ -403,15 +404,19 @@ def _pointwise_call(op: Operator, kernel: PointwiseKernel) -> list[str]:
         for name in kernel.scalars
     )
     given = f"{kernel.descriptor}, {operands}, {scalars}"
-    value = f"pointwise({given})"
+    driver = "pointwise_row_major" if body.row_major else "pointwise"
+    value = f"{driver}({given})"
     if op.form == "functional":
         if body.reduction is not None:
             value = f"reduced_loss({value}, {body.reduction})"
         return [f"return {value};"]
     if op.form == "inplace":
-        return [f"pointwise_inplace({given}, self);"]
+        if body.repeats == "refused":
+            return [f"pointwise_inplace({given}, self);"]
+        return [f"pointwise_inplace_in_turn({given}, self, {repeats_of(body)});"]
     out = op.schema.mutable_args[0].name
-    plain = f"pointwise_out({given}, {out});"
+    writer = "pointwise_out" if body.casts_out else "pointwise_exact_out"
+    plain = f"{writer}({given}, {out});"
     if body.reduction is None:
         return [plain]
     return [

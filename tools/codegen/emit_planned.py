@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .emit_info import TYPES_OF_KIND
 from .model import Operator, shape_rule, shape_type
-from .record_types import Kernel
+from .record_types import REPEATS, Kernel, Pointwise
 from .schema import Schema
 
 
@@ -135,6 +135,16 @@ def planned_derived(op: Operator, body: Kernel) -> list[str]:
     given = [a.name for a in op.schema.mutable_args]
     inputs = ", ".join(a.name for a in op.functional.tensor_args)
     tensors = f"derived::tensors_of({inputs})"
+    kernel = f"native::{body.cpu or body.any}"
+    if op.form == "inplace" and body.repeats != "refused":
+        direct = ", ".join([*functional_arguments(op), *given])
+        asked = f'"{op.record.name}", {given[0]}, {repeats_of(body)}'
+        lines += [
+            f"if (takes_repeats({asked})) {{",
+            f"  if (!{given[0]}.is_meta()) {kernel}({direct});",
+            "  return;",
+            "}",
+        ]
     for i, (_, target) in enumerate(zip(outs, given, strict=True)):
         if op.form == "inplace":
             make = _inplace_target(op, body, target)
@@ -145,8 +155,13 @@ def planned_derived(op: Operator, body: Kernel) -> list[str]:
     lines.append(f"if (!{given[0]}.is_meta()) {{")
     if body.updates:
         lines.append(f"  target0.begin_with({body.updates});")
-    lines += [f"  native::{body.cpu or body.any}({', '.join(call)});", "}"]
+    lines += [f"  {kernel}({', '.join(call)});", "}"]
     return lines + [f"target{i}.finish();" for i in range(len(outs))]
+
+
+def repeats_of(body: Pointwise | Kernel) -> str:
+    """What the in-place form does where elements lie at one address, as C++ text."""
+    return f"Repeats::{REPEATS[body.repeats]}"
 
 
 def _inplace_target(op: Operator, body: Kernel, target: str) -> str:

@@ -40,7 +40,7 @@ def foreach_records(record: Record) -> list[Record]:
             overloads=tuple(_overloads(record, record.foreach, name)),
             location=record.location,
         )
-        for name in (record.name, *record.foreach.also)
+        for name in record.foreach.names or (record.name,)
     ]
 
 

@@ -52,6 +52,8 @@ class PointwiseKernel:
     compute: tuple[str, ...]
     out_kind: str = "Same"
     when: When = ()
+    # Operands of a gradient that the forward kernel rounds where they are numbers.
+    rounded: tuple[str, ...] = ()
 
     @property
     def descriptor(self) -> str:
@@ -203,6 +205,8 @@ def _fused(
     compute = tuple(c for c in kernel.compute if c in ("f32", "f64", "c64", "c128"))
     exprs = {"float": real, "complex": complex_}
     kinds = {KIND_OF_COMPUTE[c] for c in compute}
+    exact = _body(op.overload).dtypes.for_choice(kernel.when).exact
+    numbers = _numbers_of(op.record)
     return PointwiseKernel(
         f"{kernel.name}_bw_{name}",
         {kind: e for kind, e in exprs.items() if kind in kinds},
@@ -210,7 +214,18 @@ def _fused(
         tuple(n for n in _scalars(op, kernel) if n in used),
         compute,
         when=kernel.when,
+        rounded=tuple(n for n in operands if n in numbers and n not in exact),
     )
+
+
+def _numbers_of(record: Record) -> set[str]:
+    """The arguments that are numbers in some overload."""
+    return {
+        a.name
+        for overload in record.overloads
+        for a in overload.schema.arguments
+        if str(a.type) == "Scalar"
+    }
 
 
 def _body(overload: Overload) -> Pointwise:

@@ -61,6 +61,11 @@ AUTOCAST = {
 }
 
 
+# What an in-place form does to a tensor of which elements share an address (expanded
+# ones), with the enumerator of aten/iter/repeats.h.
+REPEATS = {"refused": "Refused", "warned": "Warned", "taken": "Taken"}
+
+
 def _axes(node: Node) -> Axes:
     return parse_axes(text(node))
 
@@ -73,13 +78,18 @@ class Pointwise:
     (choices.py). A formula that calls `ops::` is C++ text, as in other families.
     `numbers` are names in the expressions with the C++ text that computes each, once
     per call. `reduction` names the argument that says how the values are reduced:
-    0 not, 1 mean, 2 sum.
+    0 not, 1 mean, 2 sum. Without `casts_out` an out= tensor has the results' dtype.
+    `repeats` lets the in-place form write where elements lie at one address. With
+    `row_major` the result is that, whatever order the operands have in memory.
     """
 
     expr: Formula = entry(formula)
     numbers: dict[str, Text] = entry(map_of(text), {})
     reduction: Text | None = entry(text, None)
     dtypes: Dtypes = entry(dtypes_by_choice, Dtypes())
+    casts_out: bool = entry(boolean, True)
+    repeats: str = entry(one_of(*REPEATS), "refused")
+    row_major: bool = entry(boolean, False)
     # A function in taeda::native that refuses arguments before anything is computed.
     check: Text | None = entry(text, None)
     ulp: dict[str, float] = entry(named(number, "default"), {})
@@ -152,6 +162,7 @@ class Kernel:
     on a copy then if `overlaps`.
     `means` is its definition by other operators, written as in composites: what it is
     differentiated and mapped by where its record says nothing nearer.
+    `repeats` lets the in-place form write where elements lie at one address.
     `takes` are the dtypes beyond which the kernel, meta and graphs refuse a call.
     An out= tensor has the planned dtype; with `casts_out` it may have any that the
     results can be cast to.
@@ -162,6 +173,7 @@ class Kernel:
     any: Text | None = entry(text, None)
     updates: Text | None = entry(text, None)
     overlaps: bool = entry(boolean, False)
+    repeats: str = entry(one_of(*REPEATS), "refused")
     axes: Axes | None = entry(_axes, None)
     means: Text | None = entry(text, None)
     takes: Taken = entry(struct(Taken, "takes"), Taken())
@@ -336,8 +348,8 @@ class ForeachForms:
     """The `_foreach_` operators of a record.
 
     `overloads` has the name of the operand of each; without any, the record's overload
-    without a name is made one of lists. `rename` is for other arguments; `also` are
-    further operators of the same meaning.
+    without a name is made one of lists. `rename` is for other arguments; `names` are
+    what the lists' operators are called in place of the record's name.
     """
 
     overloads: dict[str, str] = entry(lambda node: _operands(node), {})
@@ -345,7 +357,7 @@ class ForeachForms:
         list_of(one_of("functional", "inplace")), ("functional", "inplace")
     )
     rename: dict[str, Text] = entry(map_of(text), {})
-    also: tuple[Text, ...] = entry(list_of(text), ())
+    names: tuple[Text, ...] = entry(list_of(text), ())
 
 
 def _operands(node: Node) -> dict[str, str]:

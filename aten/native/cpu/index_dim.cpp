@@ -2,6 +2,7 @@
 // index_add, index_copy, index_fill, index_reduce.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
+#include <taeda/aten/iter/repeats.h>
 #include <taeda/aten/native/blas/gemm.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/index_dim.h>
@@ -31,6 +32,14 @@ void WorkingCopy::finish() const {
 namespace {
 
 constexpr int64_t kSliceGrain = 16384;
+
+// The slice at position `k` of a dim, which stays with size one.
+Tensor one_slice(const Tensor& t, int64_t dim, int64_t k) {
+  DimVector sizes(t.sizes());
+  sizes[dim] = 1;
+  int64_t offset = t.storage_offset() + k * t.strides()[dim];
+  return make_view(t, sizes, t.strides(), offset);
+}
 
 // The positions as int64, negative ones counted from the end if allowed.
 std::vector<int64_t> positions(const char* op,
@@ -244,6 +253,11 @@ void index_fill_cpu(const Tensor& self,
   alignas(16) char element[16];
   value.store(self.dtype(), element);
   auto at = positions("index_fill_()", index, dim, dim_size(self, dim), true);
+  if (repeated_dim(out) >= 0) {
+    // No copy could be brought back: its elements would differ at one address.
+    for (int64_t k : at) fill_with(one_slice(out, dim, k), value);
+    return;
+  }
   WorkingCopy work(out);
   AroundDim around(self.sizes(), dim);
   visit_size(self.itemsize(), [&](auto tag) {

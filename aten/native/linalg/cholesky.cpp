@@ -41,6 +41,17 @@ Tensor adjoint(const Tensor& t) {
   return t.is_complex() ? ops::conj(flipped) : flipped;
 }
 
+// Which leading minor has a NaN as its last pivot, counted from 1; 0 if none.
+// A NaN is no number that LAPACK reports.
+template <class T>
+int first_nan_pivot(const T* factor, Int n) {
+  for (Int k = 0; k < n; ++k) {
+    const T& pivot = factor[int64_t{k} * n + k];
+    if (pivot != pivot) return static_cast<int>(k) + 1;
+  }
+  return 0;
+}
+
 // L of each matrix in `l`, or its adjoint, which is read and written where
 // `upper`.
 template <class T>
@@ -54,8 +65,9 @@ void factor_all(const Tensor& a,
   auto one = [&](int64_t i) {
     T* matrix = item<T>(l, i, each);
     reader.copy(i, matrix, n, n);
-    lapack<T>().potrf(
-        upper ? "U" : "L", &n, matrix, &lda, item<int>(info, i, 1), 1);
+    int* report = item<int>(info, i, 1);
+    lapack<T>().potrf(upper ? "U" : "L", &n, matrix, &lda, report, 1);
+    if (*report == 0) *report = first_nan_pivot(matrix, n);
     for (Int c = 0; c < n; ++c) {
       T* column = matrix + int64_t{c} * n;
       std::fill(upper ? column + c + 1 : column,

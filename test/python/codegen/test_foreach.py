@@ -107,7 +107,7 @@ def test_the_field_says_which_overloads_and_names() -> None:
         "_foreach_twice.List"
         "(Tensor[] self, Tensor[] ends, *, Scalar factor=2) -> Tensor[]"
     ]
-    assert _schemas("{overloads: [Scalar], also: [thrice]}") == [
+    assert _schemas("{overloads: [Scalar], names: [thrice, twice]}") == [
         "_foreach_thrice.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]",
         "_foreach_twice.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]",
     ]

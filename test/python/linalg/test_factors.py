@@ -161,6 +161,23 @@ def test_not_positive_definite() -> None:
     assert messages[0] == messages[1]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize(("size", "count"), [(3, 1), (40, 1), (4, 300)])
+def test_nan_is_not_positive_definite(dtype, upper, size, count) -> None:
+    """In a batch, of small matrices also, the first matrix with a NaN is named."""
+    messages, reports = [], []
+    for library in (taeda, torch):
+        a = library.eye(size, dtype=getattr(library, dtype)).repeat(count, 1, 1)
+        a[count // 2, 2, 2] = float("nan")
+        a = a[0] if count == 1 else a
+        with pytest.raises(library.linalg.LinAlgError) as caught:
+            library.linalg.cholesky(a, upper=upper)
+        messages.append(str(caught.value))
+        reports.append(library.linalg.cholesky_ex(a, upper=upper).info.tolist())
+    assert messages[0] == messages[1] and reports[0] == reports[1]
+
+
 @pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64, taeda.complex64])
 @pytest.mark.parametrize("shape", [(40, 40), (40, 25), (2, 20, 30), (300, 4, 4)])
 def test_values_without_vectors(dtype, shape):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import taeda
+import torch
 
 BINARY = {
     "div": taeda.div,
@@ -89,3 +90,41 @@ def test_weights_of_cov_keep_their_dtype(dtype) -> None:
     exact = result(given.float())
     assert result(given).dtype == taeda.float32
     assert taeda.allclose(result(given), exact, rtol=1e-5, atol=1e-7)
+
+
+# Numbers that are no 16-bit floats bound values as PyTorch rounds them.
+BOUNDS = {
+    "clamp": lambda m, x: m.clamp(x, -0.3, 0.9),
+    "clamp_min": lambda m, x: m.clamp_min(x, -0.3),
+    "clamp_max": lambda m, x: m.clamp_max(x, 0.9),
+    "hardshrink": lambda m, x: m.nn.functional.hardshrink(x, 0.3),
+    "softshrink": lambda m, x: m.nn.functional.softshrink(x, 0.3),
+    "maximum": lambda m, x: m._foreach_maximum([x], -0.3)[0],
+}
+
+
+def around(m, dtype):
+    """The 16-bit floats next to the bounds, and others."""
+    bounds = m.tensor([-0.3, 0.3, 0.9], dtype=getattr(m, dtype))
+    bits = (bounds.view(m.int16)[:, None] + m.arange(-2, 3)).to(m.int16)
+    return m.cat([bits.flatten().view(bounds.dtype), bounds * 5, bounds / 5])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_are_rounded_in_gradients_too(name: str, dtype: str) -> None:
+    def found(m):
+        x = around(m, dtype).requires_grad_()
+        y = BOUNDS[name](m, x)
+        return y.tolist(), m.autograd.grad(y.sum(), x)[0].tolist()
+
+    assert found(taeda) == found(torch)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_what_hardtanh_clamps_has_no_gradient(dtype: str) -> None:
+    x = around(taeda, dtype).requires_grad_()
+    y = taeda.nn.functional.hardtanh(x, -0.3, 0.9)
+    low, high = taeda.tensor([-0.3, 0.9]).to(x.dtype)
+    inside = (x > low) & (x < high)
+    assert taeda.autograd.grad(y.sum(), x)[0].tolist() == inside.float().tolist()

@@ -30,6 +30,14 @@ def test_a_resized_out_has_the_memory_order_of_the_operands() -> None:
     assert kept.stride() == (3, 1)
 
 
+def test_masked_fill_is_row_major() -> None:
+    x, mask = taeda.rand(2, 3).t(), taeda.rand(2, 3).t() > 0.5
+    value = taeda.tensor(1.0)
+    for y in (x.masked_fill(mask, 1), x.masked_fill(mask[:1], value)):
+        assert y.stride() == (2, 1)
+    assert x.contiguous().masked_fill(mask, 1).stride() == (2, 1)
+
+
 def test_an_overlapping_window_sees_what_was_written_before() -> None:
     x = taeda.ones(4)
     taeda.neg_(x.as_strided((3, 2), (1, 1)))  # rows [0 1], [1 2], [2 3]

@@ -17,11 +17,22 @@ EXACT = """
     m.linalg.inv(x), m.linalg.det(x), m.linalg.svd(x), m.linalg.eigh(x)
     m.linalg.cholesky(x), m.linalg.lu_factor(x), m.linalg.matrix_power(x, 2)
     m.linalg.norm(x), m.linalg.cross(x, x), m.tensordot(x, x, 1), m.searchsorted(x, x)
+    m.abs(x), m.abs(i), m.neg(x), m.ceil(x), m.floor(i), m.trunc(x), m.round(x)
+    m.frac(x), m.round(x, decimals=1), m.sign(x), m.sgn(i), m.signbit(x)
+    m.clamp(x, 1, 2), m.clamp(x, 1), m.clamp(x, max=1), m.clamp_min(x, 1)
+    m.bitwise_not(i), m.inner(x, x), m.unbind_copy(x), m.special.round(x)
+    m.isposinf(x), m.isneginf(x), m.conj_physical(x), m.heaviside(x, x), m.nan_to_num(x)
+    m.where(x > 1, x, x), m._C._nn.gelu(x), m._C._nn.softplus(x), m.hardshrink(x)
+    m._C._nn.softshrink(x), m._C._nn.log_sigmoid(x), m._C._nn.elu(x), m._C._nn.silu(x)
+    m._C._nn.mish(x), m._C._nn.hardsigmoid(x), m._C._nn.hardswish(x)
+    m._C._nn.hardtanh(x), m._C._nn.leaky_relu(x)
 """
 CASTING = """
     m.add(x, x), m.sin(x), m.mean(x, 0), m.std(x, 0), m.var(x, 0), m.logsumexp(x, 0)
     m.sum(x, 0), m.prod(x, 0), m.cumsum(x, 0), m.cat([x, x]), m.stack([x, x])
     m.pow(x, 2), m.linalg.eigvals(x), m.linalg.pinv(x), m.geqrf(x), m.maximum(x, x)
+    m.angle(x), m.square(x), m.sqrt(x), m.logical_not(x), m.clamp(x, x, x)
+    m.diff(x), m.clamp_min(x, x)
 """
 
 
@@ -57,6 +68,18 @@ def test_other_dtypes_are_refused(text):
 @pytest.mark.parametrize("text", calls(CASTING))
 def test_results_are_cast(text):
     assert written(torch, text) is written(taeda, text) is True
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64", "complex128"])
+def test_sizes_of_complex_numbers_go_to_real_tensors_of_any_dtype(dtype):
+    def result(lib):
+        out = lib.empty(0, dtype=getattr(lib, dtype))
+        try:
+            return lib.abs(lib.tensor([3 + 4j]), out=out).tolist()
+        except RuntimeError:
+            return None
+
+    assert result(taeda) == result(torch)
 
 
 @pytest.mark.parametrize("name", ["sum", "prod"])

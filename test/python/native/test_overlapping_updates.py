@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 import taeda
+import torch
 
 INDEX = taeda.tensor([2, 1, 0])
 CALLS = {
@@ -30,11 +33,37 @@ def test_parts_of_itself_are_refused(name: str) -> None:
     CALLS[name](x, x[:3].clone())
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", CALLS.keys() - {"index_put_", "setitem"})
 def test_one_element_seen_often_is_refused(name: str) -> None:
     x = taeda.ones(1).expand(6)
     with pytest.raises(RuntimeError, match="unsupported operation: more than one"):
         CALLS[name](x, taeda.ones(3))
+
+
+# Of `m`, the library, and `x`, an expanded tensor of 3 x 3 that is written.
+EXPANDED = {
+    "x.masked_fill_(m.eye(3).bool(), 9.0)": True,
+    "x.masked_fill_(m.tensor([True, False, False]), m.tensor(9.0))": True,
+    "x.index_fill_(0, m.tensor([1]), 9.0)": True,
+    "x.index_fill_(1, m.tensor([0, 2]), m.tensor(9.0))": True,
+    "x.index_put_((m.tensor([0, 2]),), m.tensor([5.0, 6.0, 7.0]))": True,
+    "x.index_put_((m.tensor([0, 2]),), m.tensor([5.0, 6, 7]), accumulate=True)": True,
+    "x.__setitem__(m.eye(3).bool(), m.tensor([1.0, 2.0, 3.0]))": True,
+    "m.nn.functional.threshold_(x, 1.5, 8.0)": False,
+}
+
+
+@pytest.mark.parametrize("given", [[[1.0, 2.0, 3.0]], [[1.0], [2.0], [3.0]], [[4.0]]])
+@pytest.mark.parametrize("text", EXPANDED)
+def test_expanded_tensors_are_written_in_turn(text: str, given: list) -> None:
+    seen = {}
+    for m in (taeda, torch):
+        x = m.tensor(given).expand(3, 3)
+        with pytest.warns(UserWarning) if EXPANDED[text] else nullcontext() as found:
+            eval(text, {"m": m, "x": x})
+        told = [str(w.message) for w in found or ()]
+        seen[m] = x.tolist(), all("on expanded tensors" in t for t in told)
+    assert seen[taeda] == seen[torch]
 
 
 def test_an_index_that_is_written_is_refused() -> None:
