@@ -8,6 +8,7 @@
 
 #include <taeda/gen/native/pad.h>
 #include <taeda/gen/ops/_unsafe_view.h>
+#include <taeda/gen/ops/broadcast_to.h>
 #include <taeda/gen/ops/chunk.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/constant_pad_nd.h>
@@ -76,6 +77,10 @@ void view_as(Arguments a, Stack& out) {
 void expand_as(Arguments a, Stack& out) {
   out.emplace_back(call(ops::entries::expand,
                         {tensor(a), sizes(tensor(a, 1)).vec(), false}));
+}
+
+void broadcast_to(Arguments a, Stack& out) {
+  out.emplace_back(native::expand_sized(tensor(a), boxing::to_symbols(a[1])));
 }
 
 // Shares memory without being a view, or without its history.
@@ -289,6 +294,7 @@ constexpr Known kKnown[] = {
     {&ops::entries::reshape_as, reshape_as},
     {&ops::entries::view_as, view_as},
     {&ops::entries::expand_as, expand_as},
+    {&ops::entries::broadcast_to, broadcast_to},
     {&ops::entries::_unsafe_view, unsafe_view},
     {&ops::entries::detach, detach},
     {&ops::entries::lift_fresh, lift_fresh},
