@@ -7,6 +7,8 @@
 #include <taeda/aten/native/view.h>
 
 #include <taeda/gen/native/pad.h>
+#include <taeda/gen/ops/_conj.h>
+#include <taeda/gen/ops/_neg_view.h>
 #include <taeda/gen/ops/_unsafe_view.h>
 #include <taeda/gen/ops/broadcast_to.h>
 #include <taeda/gen/ops/chunk.h>
@@ -32,6 +34,8 @@
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/view.h>
 #include <taeda/gen/ops/view_as.h>
+#include <taeda/gen/ops/view_as_complex.h>
+#include <taeda/gen/ops/view_as_real.h>
 #include <taeda/gen/ops/zeros.h>
 #include <taeda/gen/sym/new_zeros.h>
 
@@ -285,6 +289,11 @@ void repeat_by_data(Arguments a, Stack& out) {
   out.emplace_back(ops::index_select(input, dim, places));
 }
 
+template <TensorBase (*view)(const TensorBase&)>
+void viewed(Arguments a, Stack& out) {
+  out.emplace_back(view(tensor(a)));
+}
+
 struct Known {
   const OperatorEntry* op;
   SymbolicComposite function;
@@ -296,6 +305,10 @@ constexpr Known kKnown[] = {
     {&ops::entries::expand_as, expand_as},
     {&ops::entries::broadcast_to, broadcast_to},
     {&ops::entries::_unsafe_view, unsafe_view},
+    {&ops::entries::view_as_real, viewed<native::view_as_real_sized>},
+    {&ops::entries::view_as_complex, viewed<native::view_as_complex_sized>},
+    {&ops::entries::_conj, viewed<native::_conj_sized>},
+    {&ops::entries::_neg_view, viewed<native::_neg_view_sized>},
     {&ops::entries::detach, detach},
     {&ops::entries::lift_fresh, lift_fresh},
     {&ops::entries::flatten_using_ints, flatten},
