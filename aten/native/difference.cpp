@@ -18,6 +18,7 @@
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/uniform_.h>
 #include <taeda/gen/ops/where.h>
+#include <taeda/gen/sym/narrow.h>
 #include <taeda/gen/sym/new_empty.h>
 
 #include <algorithm>
@@ -40,12 +41,11 @@ Tensor diff(const Tensor& self,
   parts.push_back(self);
   if (append && append->defined()) parts.push_back(*append);
   Tensor now = parts.size() == 1 ? self : ops::cat(parts, at);
-  n = std::min(n, now.sizes()[at]);
+  if (symbolic_sizes(now)[at] < n) n = now.sizes()[at];
   for (int64_t i = 0; i < n; ++i) {
-    int64_t left = std::max<int64_t>(now.sizes()[at] - 1, 0);
-    int64_t from = now.sizes()[at] - left;
-    Tensor later = ops::narrow(now, at, from, left);
-    Tensor earlier = ops::narrow(now, at, 0, left);
+    SymInt left = symbolic_sizes(now)[at] - SymInt(1);
+    Tensor later = sym::narrow(now, at, 1, left);
+    Tensor earlier = sym::narrow(now, at, 0, left);
     now = now.dtype() == kBool ? ops::logical_xor(later, earlier)
                                : ops::sub(later, earlier);
   }

@@ -1,11 +1,11 @@
 // einsum: operands become batches of matrices, contracted pair by pair.
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/einsum.h>
 #include <taeda/gen/ops/bmm.h>
 #include <taeda/gen/ops/diagonal.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/permute.h>
-#include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/squeeze.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/unsqueeze.h>
@@ -191,15 +191,16 @@ Tensor framed(const Tensor& operand,
       continue;
     }
     int64_t first = before - places.begin();
-    TAEDA_CHECK(t.sizes()[first] == t.sizes()[dim],
+    SymInt one = symbolic_sizes(t)[first], other = symbolic_sizes(t)[dim];
+    TAEDA_CHECK(one == other,
                 "einsum(): subscript ",
                 letter_of(l),
                 " is repeated for operand ",
                 static_cast<int64_t>(number),
                 " but the sizes don't match, ",
-                t.sizes()[dim],
+                other,
                 " != ",
-                t.sizes()[first]);
+                one);
     // The diagonal becomes the last dim; it is put where the label was.
     t = ops::diagonal(t, int64_t{0}, first, dim);
     DimVector order;
@@ -227,9 +228,9 @@ void check_broadcast(const std::vector<Tensor>& operands,
                      const std::vector<Labels>& labels,
                      const Frame& f) {
   for (int64_t d = 0; d < f.rank; ++d) {
-    int64_t size = 1;
+    SymInt size = 1;
     for (size_t i = 0; i < operands.size(); ++i) {
-      int64_t own = operands[i].sizes()[d];
+      SymInt own = symbolic_sizes(operands[i])[d];
       if (own == 1) continue;
       std::string name = "...";
       for (size_t l = 0; l < kLetters; ++l) {
@@ -259,7 +260,7 @@ Tensor contract(Tensor a, Tensor b, const std::vector<bool>& summed) {
   DimVector both, left, right, inner, only_a, only_b;
   int64_t rank = a.dim();
   for (int64_t d = 0; d < rank; ++d) {
-    int64_t x = a.sizes()[d], y = b.sizes()[d];
+    const SymInt &x = symbolic_sizes(a)[d], &y = symbolic_sizes(b)[d];
     bool sum = summed[static_cast<size_t>(d)];
     if (sum && x != 1 && y != 1) {
       inner.push_back(d);
@@ -279,8 +280,8 @@ Tensor contract(Tensor a, Tensor b, const std::vector<bool>& summed) {
   b = sum_over(b, only_b);
   if (inner.empty()) return ops::mul(a, b);
   auto product = [](const Tensor& t, const DimVector& dims) {
-    int64_t n = 1;
-    for (int64_t d : dims) n *= t.sizes()[d];
+    SymInt n = 1;
+    for (int64_t d : dims) n *= symbolic_sizes(t)[d];
     return n;
   };
   auto arranged = [&](const Tensor& t,
@@ -293,25 +294,25 @@ Tensor contract(Tensor a, Tensor b, const std::vector<bool>& summed) {
     for (int64_t d : rest) order.push_back(d);
     for (int64_t d : only_a) order.push_back(d);
     for (int64_t d : only_b) order.push_back(d);
-    return ops::reshape(
-        ops::permute(t, order),
-        {product(t, both), product(t, first), product(t, second)});
+    Dims<SymInt> shape{product(t, both), product(t, first), product(t, second)};
+    return reshape_sized(ops::permute(t, order), shape);
   };
-  DimVector sizes(static_cast<size_t>(rank), 1);
-  for (int64_t d : both) sizes[d] = a.sizes()[d];
-  for (int64_t d : left) sizes[d] = a.sizes()[d];
-  for (int64_t d : right) sizes[d] = b.sizes()[d];
+  Dims<SymInt> sizes(static_cast<size_t>(rank), SymInt(1));
+  for (int64_t d : both) sizes[d] = symbolic_sizes(a)[d];
+  for (int64_t d : left) sizes[d] = symbolic_sizes(a)[d];
+  for (int64_t d : right) sizes[d] = symbolic_sizes(b)[d];
   Tensor out = ops::bmm(arranged(a, left, inner, right),
                         arranged(b, inner, right, left));
   // Back from [both, left, right, the rest] to the frame's order.
-  DimVector made, order(both);
+  Dims<SymInt> made;
+  DimVector order(both);
   for (const DimVector* group : {&left, &right, &inner, &only_a, &only_b}) {
     for (int64_t d : *group) order.push_back(d);
   }
   for (int64_t d : order) made.push_back(sizes[d]);
   DimVector back(static_cast<size_t>(rank));
   for (int64_t i = 0; i < rank; ++i) back[order[i]] = i;
-  return ops::permute(ops::reshape(out, made), back);
+  return ops::permute(reshape_sized(out, made), back);
 }
 
 }  // namespace
@@ -348,7 +349,7 @@ Tensor einsum(std::string_view equation,
     for (int64_t d = f.out_rank; d < f.rank; ++d) {
       bool needed =
           std::any_of(operands.begin(), operands.end(), [&](const Tensor& t) {
-            return t.sizes()[d] != 1;
+            return symbolic_sizes(t)[d] != 1;
           });
       summed[static_cast<size_t>(d)] = !needed;
     }

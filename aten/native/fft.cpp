@@ -1,6 +1,7 @@
 // Fourier transforms: shapes, and the functions of taeda.fft in terms of three
 // kernels: complex to complex, real to half a spectrum, and back.
 #include <taeda/aten/iter/spec.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/c10/core/local_state.h>
 #include <taeda/gen/native/_fft_c2c.h>
 #include <taeda/gen/native/_fft_c2r.h>
@@ -25,6 +26,9 @@
 #include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/slice.h>
 #include <taeda/gen/ops/to.h>
+#include <taeda/gen/sym/_fft_c2r.h>
+#include <taeda/gen/sym/constant_pad_nd.h>
+#include <taeda/gen/sym/slice.h>
 
 #include <algorithm>
 #include <numeric>
@@ -180,12 +184,13 @@ Tensor promoted_real(std::string_view name, const Tensor& self) {
 
 // Which dims are transformed, and how long each is then.
 struct Extent {
-  DimVector dims, sizes;
+  DimVector dims;
+  Dims<SymInt> sizes;
 
-  void set_last(int64_t size) { sizes.back() = size; }
+  void set_last(const SymInt& size) { sizes.back() = size; }
 };
 
-void check_length(int64_t n) {
+void check_length(const SymInt& n) {
   TAEDA_CHECK(n >= 1, "Invalid number of data points (", n, ") specified");
 }
 
@@ -196,7 +201,7 @@ Extent extent_of(const Tensor& self, Length n, int64_t dim) {
                  "Dimension specified as ",
                  dim,
                  " but tensor has no dimensions");
-  return {{d}, {n.value_or(self.size(d))}};
+  return {{d}, {n ? SymInt(*n) : symbolic_sizes(self)[d]}};
 }
 
 Extent extent_of(const Tensor& self, Lengths s, Lengths dim) {
@@ -224,7 +229,8 @@ Extent extent_of(const Tensor& self, Lengths s, Lengths dim) {
   }
   for (size_t i = 0; i < found.dims.size(); ++i) {
     int64_t size = s ? (*s)[i] : -1;
-    found.sizes.push_back(size == -1 ? self.size(found.dims[i]) : size);
+    found.sizes.push_back(size == -1 ? symbolic_sizes(self)[found.dims[i]]
+                                     : SymInt(size));
   }
   return found;
 }
@@ -232,17 +238,18 @@ Extent extent_of(const Tensor& self, Lengths s, Lengths dim) {
 // Each dim cut or filled up with zeros to the length that is transformed.
 Tensor resized(const Tensor& self, const Extent& extent) {
   Tensor x = self;
-  DimVector pad(static_cast<size_t>(2 * self.dim()));
+  Dims<SymInt> pad(static_cast<size_t>(2 * self.dim()), SymInt(0));
   bool longer = false;
   for (size_t i = 0; i < extent.dims.size(); ++i) {
-    int64_t d = extent.dims[i], size = extent.sizes[i];
+    int64_t d = extent.dims[i];
+    const SymInt& size = extent.sizes[i];
     check_length(size);
-    if (x.size(d) > size) x = ops::slice(x, d, 0, size);
-    int64_t missing = size - x.size(d);
+    if (symbolic_sizes(x)[d] > size) x = sym::slice(x, d, 0, size, 1);
+    SymInt missing = size - symbolic_sizes(x)[d];
     pad[static_cast<size_t>(2 * (self.dim() - 1 - d) + 1)] = missing;
     longer |= missing > 0;
   }
-  return longer ? ops::constant_pad_nd(x, pad) : x;
+  return longer ? sym::constant_pad_nd(x, pad, int64_t{0}) : x;
 }
 
 // Spectra of real numbers are computed as such, both halves of them.
@@ -276,13 +283,14 @@ Tensor to_real(std::string_view name,
                Norm norm,
                bool forward) {
   TAEDA_CHECK(!extent.dims.empty(), name, " must transform at least one axis");
-  int64_t last =
-      given ? extent.sizes.back() : 2 * (self.size(extent.dims.back()) - 1);
+  SymInt last =
+      given ? extent.sizes.back()
+            : (symbolic_sizes(self)[extent.dims.back()] - 1) * SymInt(2);
   check_length(last);
-  extent.set_last(last / 2 + 1);
+  extent.set_last(last / SymInt(2) + 1);
   Tensor x = resized(promoted(self, true), extent);
   if (forward && is_complex(self.dtype())) x = ops::conj(x);
-  return ops::_fft_c2r(x, extent.dims, divisor_of(norm, forward), last);
+  return sym::_fft_c2r(x, extent.dims, divisor_of(norm, forward), last);
 }
 
 bool gives_last(const Lengths& s) {

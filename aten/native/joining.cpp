@@ -4,6 +4,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/derived.h>
 #include <taeda/aten/native/joining.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/block_diag.h>
 #include <taeda/gen/native/cartesian_prod.h>
@@ -23,6 +24,7 @@
 #include <taeda/gen/ops/meshgrid.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/stack.h>
+#include <taeda/gen/sym/constant_pad_nd.h>
 
 namespace taeda::native {
 
@@ -210,7 +212,7 @@ void column_stack_out(TensorList tensors, const Tensor& out) {
 }
 
 Tensor block_diag(TensorList tensors) {
-  int64_t cols = 0;
+  SymInt cols = 0;
   std::vector<Tensor> blocks = mapped(tensors, [&](const Tensor& t) {
     TAEDA_CHECK(t.dim() <= 2,
                 "torch.block_diag: Input tensors must have 2 or fewer "
@@ -218,14 +220,14 @@ Tensor block_diag(TensorList tensors) {
                 t.dim(),
                 " dimensions");
     Tensor block = ops::atleast_2d(t);
-    cols += block.sizes()[1];
+    cols += symbolic_sizes(block)[1];
     return block;
   });
   if (blocks.empty()) return make_tensor("block_diag", {1, 0}, default_dtype());
-  int64_t before = 0;
+  SymInt before = 0;
   for (Tensor& block : blocks) {
-    int64_t width = block.sizes()[1];
-    block = ops::constant_pad_nd(
+    SymInt width = symbolic_sizes(block)[1];
+    block = sym::constant_pad_nd(
         block, {before, cols - before - width}, int64_t{0});
     before += width;
   }

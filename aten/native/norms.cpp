@@ -4,6 +4,7 @@
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/iter/reduce.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/c10/core/symbolic_geometry.h>
 #include <taeda/gen/native/_foreach_norm.h>
 #include <taeda/gen/native/_foreach_powsum.h>
@@ -41,6 +42,7 @@
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/to.h>
 #include <taeda/gen/ops/where.h>
+#include <taeda/gen/sym/narrow.h>
 
 #include <cmath>
 #include <limits>
@@ -199,14 +201,15 @@ Tensor glu(const Tensor& self, int64_t dim) {
   TAEDA_CHECK(self.dim() > 0,
               "glu: glu does not support 0-dimensional tensors");
   int64_t at = wrap_dim(dim, self.dim());
-  int64_t size = self.size(at);
-  TAEDA_CHECK(size % 2 == 0,
+  const SymInt& size = symbolic_sizes(self)[at];
+  TAEDA_CHECK(size % SymInt(2) == 0,
               "glu: Halving dimension must be even, but dimension ",
               at,
               " is size ",
               size);
-  Tensor a = ops::narrow(self, at, 0, size / 2);
-  Tensor b = ops::narrow(self, at, size / 2, size / 2);
+  SymInt half = size / SymInt(2);
+  Tensor a = sym::narrow(self, at, 0, half);
+  Tensor b = sym::narrow(self, at, half, half);
   return ops::mul(a, ops::sigmoid(b));
 }
 

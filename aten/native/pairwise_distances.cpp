@@ -1,6 +1,7 @@
 // Distances between all rows of one or two matrices: shapes.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/argument_checks.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/_cdist_backward.h>
 #include <taeda/gen/native/_cdist_forward.h>
 #include <taeda/gen/native/_pdist_backward.h>
@@ -47,7 +48,7 @@ Tensor cdist(const Tensor& x1,
               "D, X2 got: ",
               x2.dim(),
               "D");
-  TAEDA_CHECK(x1.size(-1) == x2.size(-1),
+  TAEDA_CHECK(same_size(x1, x1.dim() - 1, x2, x2.dim() - 1),
               "X1 and X2 must have the same number of columns. X1: ",
               x1.size(-1),
               " X2: ",
@@ -62,14 +63,15 @@ Tensor cdist(const Tensor& x1,
               "possible modes: 0, 1, 2, but was: ",
               compute_mode.value_or(0));
   auto batch = [](const Tensor& t) {
-    return t.sizes().slice(0, static_cast<size_t>(t.dim()) - 2);
+    return symbolic_sizes(t).slice(0, static_cast<size_t>(t.dim()) - 2);
   };
-  DimVector lead = broadcast_shapes<int64_t>("cdist", batch(x1), batch(x2));
+  Dims<SymInt> lead = broadcast_shapes<SymInt>("cdist", batch(x1), batch(x2));
   auto expanded = [&](const Tensor& t) {
-    DimVector sizes = lead;
-    sizes.push_back(t.size(-2));
-    sizes.push_back(t.size(-1));
-    return IntArrayRef(sizes) == t.sizes() ? t : ops::expand(t, sizes, false);
+    Dims<SymInt> sizes = lead;
+    ArrayRef<SymInt> own = symbolic_sizes(t);
+    sizes.push_back(own[own.size() - 2]);
+    sizes.push_back(own.back());
+    return same_sizes(sizes, own) ? t : expand_sized(t, sizes);
   };
   return ops::_cdist_forward(expanded(x1), expanded(x2), p, compute_mode);
 }

@@ -2,6 +2,7 @@
 #include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/matmul.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/addbmm.h>
 #include <taeda/gen/native/addr.h>
 #include <taeda/gen/native/chain_matmul.h>
@@ -85,8 +86,8 @@ Tensor addr(const Tensor& self,
               "addr: Expected 1-D argument vec2, but got ",
               vec2.dim(),
               "-D");
-  int64_t sizes[] = {vec1.numel(), vec2.numel()};
-  if (self.sizes() != IntArrayRef(sizes)) ops::expand(self, sizes, false);
+  Dims<SymInt> sizes{symbolic_sizes(vec1)[0], symbolic_sizes(vec2)[0]};
+  if (!same_sizes(symbolic_sizes(self), sizes)) expand_sized(self, sizes);
   ScalarType type =
       promote_types(self.dtype(), promote_types(vec1.dtype(), vec2.dtype()));
   check_factor("beta", given_beta, type);
@@ -98,7 +99,7 @@ Tensor addr(const Tensor& self,
         addr(wide(self), wide(vec1), wide(vec2), given_beta, given_alpha),
         type);
   }
-  Tensor product = ops::mul(ops::reshape(vec1, {vec1.numel(), 1}), vec2);
+  Tensor product = ops::mul(ops::unsqueeze(vec1, 1), vec2);
   // Truth values have no factors but themselves.
   bool truth = self.dtype() == kBool && product.dtype() == kBool;
   auto factor = [&](const Scalar& s) {
@@ -207,9 +208,9 @@ Tensor tensordot(const Tensor& self,
   DimVector a = wrap_dims(dims_self, self.dim());
   DimVector b = wrap_dims(dims_other, other.dim());
   Tensor x = self, y = other;
-  int64_t inner_size = 1;
+  SymInt inner_size = 1;
   for (size_t i = 0; i < a.size(); ++i) {
-    int64_t s1 = x.sizes()[a[i]], s2 = y.sizes()[b[i]];
+    SymInt s1 = symbolic_sizes(x)[a[i]], s2 = symbolic_sizes(y)[b[i]];
     if (s2 == 1 && s1 != 1) {
       x = ops::sum(x, IntArrayRef{a[i]}, true, x.dtype());
       s1 = 1;
@@ -228,31 +229,32 @@ Tensor tensordot(const Tensor& self,
                 b[i]);
     inner_size *= s1;
   }
-  DimVector sizes, order_x, order_y(b);
-  int64_t rows = 1, columns = 1;
+  Dims<SymInt> sizes;
+  DimVector order_x, order_y(b);
+  SymInt rows = 1, columns = 1;
   for (int64_t d = 0; d < x.dim(); ++d) {
     if (std::find(a.begin(), a.end(), d) != a.end()) continue;
     order_x.push_back(d);
-    sizes.push_back(x.sizes()[d]);
-    rows *= x.sizes()[d];
+    sizes.push_back(symbolic_sizes(x)[d]);
+    rows *= sizes.back();
   }
   for (int64_t d : a) order_x.push_back(d);
   for (int64_t d = 0; d < y.dim(); ++d) {
     if (std::find(b.begin(), b.end(), d) != b.end()) continue;
     order_y.push_back(d);
-    sizes.push_back(y.sizes()[d]);
-    columns *= y.sizes()[d];
+    sizes.push_back(symbolic_sizes(y)[d]);
+    columns *= sizes.back();
   }
   x = ops::permute(x, order_x);
   y = ops::permute(y, order_y);
   if (rows == 1 && columns == 1) {
     Tensor product =
-        ops::dot(ops::reshape(x, {inner_size}), ops::reshape(y, {inner_size}));
-    return ops::reshape(product, sizes);
+        ops::dot(reshape_sized(x, inner_size), reshape_sized(y, inner_size));
+    return reshape_sized(product, sizes);
   }
-  Tensor product = ops::mm(ops::reshape(x, {rows, inner_size}),
-                           ops::reshape(y, {inner_size, columns}));
-  return ops::reshape(product, sizes);
+  Tensor product = ops::mm(reshape_sized(x, {rows, inner_size}),
+                           reshape_sized(y, {inner_size, columns}));
+  return reshape_sized(product, sizes);
 }
 
 Tensor kron(const Tensor& self, const Tensor& other) {

@@ -65,6 +65,10 @@ Tensor neighbours(const Tensor& y, int64_t dim) {
       ops::slice(y, dim, 0, -1, 1), ops::slice(y, dim, 1, std::nullopt, 1), 1);
 }
 
+bool is_empty_along(const Tensor& y, int64_t dim) {
+  return symbolic_sizes(y)[wrap_dim(dim, y.dim())] == 0;
+}
+
 Tensor zero_integral(const Tensor& y, int64_t dim) {
   DimVector sizes(y.sizes());
   sizes.erase(sizes.begin() + wrap_dim(dim, y.dim()));
@@ -116,14 +120,14 @@ Tensor double_areas(std::string_view op,
 }  // namespace
 
 Tensor trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) {
-  if (y.size(dim) == 0) return zero_integral(y, dim);
+  if (is_empty_along(y, dim)) return zero_integral(y, dim);
   check_integrable("trapezoid", y, "`y`");
   Tensor sum = ops::sum(neighbours(y, dim), IntArrayRef({dim}));
   return ops::mul(sum, half_of(dx));
 }
 
 Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
-  if (y.size(dim) == 0) return zero_integral(y, dim);
+  if (is_empty_along(y, dim)) return zero_integral(y, dim);
   Tensor areas = double_areas("trapezoid", y, x, dim);
   return ops::mul(ops::sum(areas, IntArrayRef({dim})), Scalar(0.5));
 }

@@ -7,7 +7,10 @@
 #include <taeda/aten/native/view.h>
 
 #include <taeda/gen/native/pad.h>
+#include <taeda/gen/ops/_conj.h>
+#include <taeda/gen/ops/_neg_view.h>
 #include <taeda/gen/ops/_unsafe_view.h>
+#include <taeda/gen/ops/broadcast_to.h>
 #include <taeda/gen/ops/chunk.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/constant_pad_nd.h>
@@ -31,6 +34,8 @@
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/view.h>
 #include <taeda/gen/ops/view_as.h>
+#include <taeda/gen/ops/view_as_complex.h>
+#include <taeda/gen/ops/view_as_real.h>
 #include <taeda/gen/ops/zeros.h>
 #include <taeda/gen/sym/new_zeros.h>
 
@@ -76,6 +81,10 @@ void view_as(Arguments a, Stack& out) {
 void expand_as(Arguments a, Stack& out) {
   out.emplace_back(call(ops::entries::expand,
                         {tensor(a), sizes(tensor(a, 1)).vec(), false}));
+}
+
+void broadcast_to(Arguments a, Stack& out) {
+  out.emplace_back(native::expand_sized(tensor(a), boxing::to_symbols(a[1])));
 }
 
 // Shares memory without being a view, or without its history.
@@ -280,6 +289,11 @@ void repeat_by_data(Arguments a, Stack& out) {
   out.emplace_back(ops::index_select(input, dim, places));
 }
 
+template <TensorBase (*view)(const TensorBase&)>
+void viewed(Arguments a, Stack& out) {
+  out.emplace_back(view(tensor(a)));
+}
+
 struct Known {
   const OperatorEntry* op;
   SymbolicComposite function;
@@ -289,7 +303,12 @@ constexpr Known kKnown[] = {
     {&ops::entries::reshape_as, reshape_as},
     {&ops::entries::view_as, view_as},
     {&ops::entries::expand_as, expand_as},
+    {&ops::entries::broadcast_to, broadcast_to},
     {&ops::entries::_unsafe_view, unsafe_view},
+    {&ops::entries::view_as_real, viewed<native::view_as_real_sized>},
+    {&ops::entries::view_as_complex, viewed<native::view_as_complex_sized>},
+    {&ops::entries::_conj, viewed<native::_conj_sized>},
+    {&ops::entries::_neg_view, viewed<native::_neg_view_sized>},
     {&ops::entries::detach, detach},
     {&ops::entries::lift_fresh, lift_fresh},
     {&ops::entries::flatten_using_ints, flatten},

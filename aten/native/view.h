@@ -14,4 +14,10 @@ Tensor make_view_of_many(const Tensor& self,
                          IntArrayRef strides,
                          int64_t offset);
 
+// Views of a tensor with symbols among its sizes.
+Tensor view_as_real_sized(const Tensor& self);
+Tensor view_as_complex_sized(const Tensor& self);
+Tensor _conj_sized(const Tensor& self);
+Tensor _neg_view_sized(const Tensor& self);
+
 }  // namespace taeda::native

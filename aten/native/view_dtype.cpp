@@ -1,5 +1,6 @@
 // Views that read the same bytes as another type: view.dtype, complex numbers
 // as pairs, lazy conjugation and negation.
+#include <taeda/aten/iter/symbolic.h>
 #include <taeda/aten/native/view.h>
 #include <taeda/gen/native/_conj.h>
 #include <taeda/gen/native/_neg_view.h>
@@ -111,7 +112,26 @@ Tensor view(const Tensor& self, ScalarType dtype) {
       self, dtype, g.sizes, g.strides, g.offset, std::move(replay));
 }
 
-Tensor view_as_real(const Tensor& self) {
+namespace {
+
+// `self` under another type and geometry.
+template <class F>
+Tensor retyped(const Tensor& self, ScalarType dtype, const Geometry& g, F f) {
+  return make_view_as(
+      self, dtype, g.sizes, g.strides, g.offset, replay_with(self, f));
+}
+template <class F>
+Tensor retyped(const Tensor& self,
+               ScalarType dtype,
+               const ViewGeometry<SymInt>& g,
+               F f) {
+  Tensor view = make_view_as(self, dtype, {}, {}, 0, replay_with(self, f));
+  set_symbolic_geometry(view, g);
+  return view;
+}
+
+template <class I>
+Tensor as_real(const Tensor& self) {
   TAEDA_CHECK(self.is_complex(),
               "view_as_real is only supported for complex tensors");
   TAEDA_CHECK(!self.is_conj(),
@@ -119,63 +139,62 @@ Tensor view_as_real(const Tensor& self) {
               "resolve the conjugate tensor so you can view it as real, use "
               "self.resolve_conj(); however, be warned that the resulting "
               "tensor will NOT alias the original.");
-  Geometry g(self);
-  for (int64_t& s : g.strides) s *= 2;
+  ViewGeometry<I> g(self);
+  for (I& s : g.strides) s *= 2;
   g.sizes.push_back(2);
   g.strides.push_back(1);
-  auto replay =
-      replay_with(self, [](const Tensor& t) { return ops::view_as_real(t); });
-  return make_view_as(self,
-                      real_type_of(self.dtype()),
-                      g.sizes,
-                      g.strides,
-                      2 * g.offset,
-                      std::move(replay));
+  g.offset *= 2;
+  return retyped(self, real_type_of(self.dtype()), g, [](const Tensor& t) {
+    return ops::view_as_real(t);
+  });
 }
 
-namespace {
-
-void check_as_complex(const Tensor& self) {
+template <class I>
+void check_as_complex(const Tensor& self, const ViewGeometry<I>& g) {
   TAEDA_CHECK(self.dtype() == kFloat || self.dtype() == kDouble ||
                   self.dtype() == kHalf,
               "view_as_complex is only supported for half, float and double "
               "tensors, but got a tensor of scalar type: ",
               self.dtype());
   TAEDA_CHECK(self.dim() != 0, "Input tensor must have one or more dimensions");
-  TAEDA_CHECK(self.sizes().back() == 2,
+  TAEDA_CHECK(g.sizes.back() == 2,
               "Tensor must have a last dimension of "
               "size 2, got ",
               self);
-  TAEDA_CHECK(self.strides().back() == 1,
+  TAEDA_CHECK(g.strides.back() == 1,
               "Tensor must have a last dimension with stride 1, got ",
-              self.strides());
-  TAEDA_CHECK(self.storage_offset() % 2 == 0,
+              ArrayRef<I>(g.strides));
+  TAEDA_CHECK(g.offset % I(2) == 0,
               "Tensor must have a storage_offset divisible by 2, got ",
-              self.storage_offset());
-  for (size_t d = 0; d + 1 < self.strides().size(); ++d) {
-    TAEDA_CHECK(self.strides()[d] % 2 == 0,
+              g.offset);
+  for (size_t d = 0; d + 1 < g.strides.size(); ++d) {
+    TAEDA_CHECK(g.strides[d] % I(2) == 0,
                 "Tensor must have a stride divisible by 2 for all but last "
                 "dimension, got ",
-                self.strides());
+                ArrayRef<I>(g.strides));
   }
+}
+
+template <class I>
+Tensor as_complex(const Tensor& self) {
+  ViewGeometry<I> g(self);
+  check_as_complex(self, g);
+  g.sizes.pop_back();
+  g.strides.pop_back();
+  for (I& s : g.strides) s /= 2;
+  g.offset /= 2;
+  return retyped(self, complex_type_of(self.dtype()), g, [](const Tensor& t) {
+    return ops::view_as_complex(t);
+  });
 }
 
 }  // namespace
 
-Tensor view_as_complex(const Tensor& self) {
-  check_as_complex(self);
-  Geometry g(self);
-  g.sizes.pop_back();
-  g.strides.pop_back();
-  for (int64_t& s : g.strides) s /= 2;
-  auto replay = replay_with(
-      self, [](const Tensor& t) { return ops::view_as_complex(t); });
-  return make_view_as(self,
-                      complex_type_of(self.dtype()),
-                      g.sizes,
-                      g.strides,
-                      g.offset / 2,
-                      std::move(replay));
+Tensor view_as_real(const Tensor& self) { return as_real<int64_t>(self); }
+Tensor view_as_real_sized(const Tensor& self) { return as_real<SymInt>(self); }
+Tensor view_as_complex(const Tensor& self) { return as_complex<int64_t>(self); }
+Tensor view_as_complex_sized(const Tensor& self) {
+  return as_complex<SymInt>(self);
 }
 
 Tensor real(const Tensor& self) {
@@ -194,14 +213,9 @@ Tensor imag(const Tensor& self) {
 
 namespace {
 
-template <class F>
+template <class I, class F>
 Tensor toggled(const Tensor& self, DispatchKey key, F remake) {
-  Tensor view = make_view_as(self,
-                             self.dtype(),
-                             self.sizes(),
-                             self.strides(),
-                             self.storage_offset(),
-                             replay_with(self, remake));
+  Tensor view = retyped(self, self.dtype(), ViewGeometry<I>(self), remake);
   if (self.keys().has(key)) {
     view.impl()->remove_key(key);
   } else {
@@ -210,18 +224,24 @@ Tensor toggled(const Tensor& self, DispatchKey key, F remake) {
   return view;
 }
 
-}  // namespace
-
-Tensor _conj(const Tensor& self) {
-  return toggled(self, DispatchKey::Conjugate, [](const Tensor& t) {
+template <class I>
+Tensor conjugated(const Tensor& self) {
+  return toggled<I>(self, DispatchKey::Conjugate, [](const Tensor& t) {
     return ops::_conj(t);
   });
 }
-
-Tensor _neg_view(const Tensor& self) {
-  return toggled(self, DispatchKey::Negative, [](const Tensor& t) {
+template <class I>
+Tensor negated(const Tensor& self) {
+  return toggled<I>(self, DispatchKey::Negative, [](const Tensor& t) {
     return ops::_neg_view(t);
   });
 }
+
+}  // namespace
+
+Tensor _conj(const Tensor& self) { return conjugated<int64_t>(self); }
+Tensor _conj_sized(const Tensor& self) { return conjugated<SymInt>(self); }
+Tensor _neg_view(const Tensor& self) { return negated<int64_t>(self); }
+Tensor _neg_view_sized(const Tensor& self) { return negated<SymInt>(self); }
 
 }  // namespace taeda::native

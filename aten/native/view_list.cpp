@@ -22,6 +22,7 @@
 #include <taeda/gen/ops/unsafe_split_with_sizes.h>
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/view.h>
+#include <taeda/gen/sym/slice.h>
 
 namespace taeda::native {
 
@@ -267,12 +268,15 @@ Views tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
   dim = wrap_dim(dim, self.dim());
   TAEDA_CHECK(
       sections > 0, "number of sections must be larger than 0, got ", sections);
-  int64_t whole = self.sizes()[dim], start = 0;
+  const SymInt& whole = symbolic_sizes(self)[dim];
+  SymInt each = whole / SymInt(sections), more = whole % SymInt(sections);
+  SymInt start = 0;
   Views out;
   for (int64_t i = 0; i < sections; ++i) {
-    int64_t count = whole / sections + (i < whole % sections ? 1 : 0);
-    out.push_back(ops::slice(self, dim, start, start + count, 1));
-    start += count;
+    SymInt end = start + each;
+    if (more > i) end += 1;
+    out.push_back(sym::slice(self, dim, start, end, 1));
+    start = end;
   }
   return out;
 }

@@ -315,6 +315,24 @@ Ref symbolic_item(PyObject* self, PyObject* key) {
       checked(PyObject_CallFunctionObjArgs(item.get(), self, key, nullptr));
   return view.get() == Py_None ? Ref() : view;
 }
+// Where tensors of positions choose too: the view that these index.
+struct Chosen {
+  TensorBase view;
+  SmallVector<OptionalTensor, 4> indices;
+};
+std::optional<Chosen> symbolic_positions(PyObject* self, PyObject* key) {
+  Ref split = imported("taeda._symbolic_indexing", "positions");
+  Ref found =
+      checked(PyObject_CallFunctionObjArgs(split.get(), self, key, nullptr));
+  if (found.get() == Py_None) return std::nullopt;
+  Chosen out;
+  out.view = unwrap(PyTuple_GET_ITEM(found.get(), 0));
+  for (PyObject* o : items_of(PyTuple_GET_ITEM(found.get(), 1))) {
+    out.indices.push_back(is_tensor(o) ? OptionalTensor(unwrap(o))
+                                       : OptionalTensor());
+  }
+  return out;
+}
 bool is_symbolic(const TensorBase& t, PyObject* key) {
   if (TAEDA_LIKELY(!t.impl()->is_symbolic() && sym_int_type == nullptr)) {
     return false;
@@ -326,6 +344,9 @@ PyObject* get_item(PyObject* self, PyObject* key) {
   const TensorBase& t = unwrap(self);
   if (TAEDA_UNLIKELY(is_symbolic(t, key))) {
     if (Ref view = symbolic_item(self, key)) return view.release();
+    if (auto chosen = symbolic_positions(self, key)) {
+      return wrap(ops::index(chosen->view, chosen->indices));
+    }
   }
   Plan plan(t);
   plan.parse(key);
@@ -347,6 +368,14 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
       const TensorBase& view = unwrap(item.get());
       TensorBase source = assigned(t, value);
       ops::copy_(view, without_leading_ones(source, view.dim()), false);
+      return;
+    }
+    if (auto chosen = symbolic_positions(self, key)) {
+      TensorBase source = assigned(t, value);
+      if (source.dtype() != t.dtype() && source.dim() == 0) {
+        source = cast(source, t.dtype());
+      }
+      ops::index_put_(chosen->view, chosen->indices, source, false);
       return;
     }
   }

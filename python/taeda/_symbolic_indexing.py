@@ -1,11 +1,14 @@
-"""Basic indexing of tensors whose sizes are symbols: as views, dim by dim."""
+"""Indexing of tensors whose sizes are symbols: views, dim by dim, and positions."""
 
 from __future__ import annotations
 
+from taeda import Tensor, bool as truth, uint8
 from taeda._ops import ops
 from taeda._symbols import SymInt
 
-__all__ = ["item"]
+__all__ = ["item", "positions"]
+
+_MASKS = (truth, uint8)
 
 
 def _is_number(item) -> bool:
@@ -42,6 +45,38 @@ def item(tensor, key):
         else:
             tensor = ops.aten.select.int(tensor, dim, each)
     return tensor
+
+
+def _is_positions(item) -> bool:
+    """Whether it is a tensor of positions with a dim, and no mask."""
+    return isinstance(item, Tensor) and item.dim() > 0 and item.dtype not in _MASKS
+
+
+def positions(tensor, key):
+    """(view, indices) of `tensor[key]`: one tensor of positions or None for each dim.
+
+    None where the key has neither, or masks, whose result has as many elements as
+    they have truths.
+    """
+    items = key if isinstance(key, tuple) else (key,)
+    if not all(_is_positions(each) or _is_basic(each) for each in items):
+        return None
+    # Each tensor takes a dim as it is, where the view has it.
+    view = item(tensor, tuple(slice(None) if _is_positions(e) else e for e in items))
+    used = sum(each is not None and each is not Ellipsis for each in items)
+    skipped = tensor.dim() - used
+    indices = []
+    for each in items:
+        if _is_positions(each):
+            indices.append(each)
+        elif each is Ellipsis:
+            indices += [None] * skipped
+            skipped = 0
+        elif each is None or isinstance(each, slice):
+            indices.append(None)
+    while indices and indices[-1] is None:
+        indices.pop()
+    return (view, indices) if indices else None
 
 
 def _sliced(tensor, dim: int, part: slice):

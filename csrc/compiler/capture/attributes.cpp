@@ -203,6 +203,12 @@ bool Capture::write_attribute(PyObject* object,
                               PyObject* name,
                               PyObject* value) {
   if (PyType_Check(object) && write_to_class(object, name, value)) return true;
+  bool is_cache = PyType_Check(object) && value != nullptr &&
+                  PyUnicode_CompareWithASCIIString(name, "__slotnames__") == 0;
+  if (is_cache) {  // copyreg's, of names that the class has anyway
+    python::check_status(PyObject_SetAttr(object, name, value));
+    return true;
+  }
   if (PyModule_Check(object) && write_to_module(object, name, value)) {
     return true;
   }
@@ -433,12 +439,18 @@ Ref Capture::call_cached(PyObject* function,
   for (auto [tensor, version] : versions) {
     written |= python::unwrap(tensor).impl()->version() != version;
   }
-  if (!shared || names || written) break_graph("call of a cached function");
-  Ref all =
+  if (!shared || written) break_graph("call of a cached function");
+  Ref given =
       python::new_tuple(count, [&](size_t i) { return Py_NewRef(args[i]); });
+  Ref named = checked(PyDict_New());
+  for (size_t i = count; i < all_given; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i - count);
+    python::check_status(PyDict_SetItem(named.get(), name, args[i]));
+  }
+  Ref all = checked(PyTuple_Pack(2, given.get(), named.get()));
   int place = entry.guards.fetch(Do::Called, constant(function), all.get());
   ++suspended;
-  Ref value(PyObject_Call(function, all.get(), nullptr));
+  Ref value(PyObject_Call(function, given.get(), named.get()));
   --suspended;
   if (!value) throw PythonError();
   kept.push_back(value);

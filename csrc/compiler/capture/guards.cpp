@@ -178,7 +178,8 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
       own = kept_.back().get();
       return own != nullptr;
     case Do::Called:
-      kept_.emplace_back(PyObject_Call(parent, key, nullptr));
+      kept_.emplace_back(PyObject_Call(
+          parent, PyTuple_GET_ITEM(key, 0), PyTuple_GET_ITEM(key, 1)));
       own = kept_.back().get();
       return own != nullptr;
     case Do::Reduced:

@@ -24,7 +24,7 @@ enum class Do : uint8_t {
   Item,          // of a list or tuple
   Content,       // of a cell
   Elements,      // a list of those of the iterable at `parent`
-  Called,        // of the cached function at `parent`, with arguments `object`
+  Called,        // of the cached function at `parent`, (args, kwargs) `object`
   Reduced,       // what __reduce__ of the iterator at `parent` returns
   CheckType,
   CheckIs,

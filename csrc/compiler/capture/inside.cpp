@@ -37,7 +37,9 @@ Ref Capture::realize(PyObject* o, int place) {
   if (shadows.contains(o)) return Ref::borrow(o);
   if (is_tensor(o)) return tensor(o, place);
   if (PyCFunction_Check(o) && is_bound(o)) return bound_method(o, place);
-  if (is_transparent(o) || is_enum(o)) {
+  // What is imported meanwhile is no business of a graph.
+  bool modules = o == PyImport_GetModuleDict();
+  if (modules || is_transparent(o) || is_enum(o)) {
     guards.check(Do::CheckIs, place, o);
     return Ref::borrow(o);
   }

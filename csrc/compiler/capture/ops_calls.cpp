@@ -6,6 +6,9 @@
 
 #include <opcode.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace taeda::capture {
 namespace {
 
@@ -110,6 +113,27 @@ bool begin_frame(Machine& m,
   return true;
 }
 
+// Fills the stand-ins of objects that C code is about to look through: `vars`,
+// `dir`, and what tells of an object how it is copied.
+void fill_for(Machine& m, PyObject* callable, PyObject* const* args, size_t n) {
+  const char* name = "";
+  PyObject* self = nullptr;
+  if (PyCFunction_Check(callable)) {
+    auto* f = reinterpret_cast<PyCFunctionObject*>(callable);
+    name = f->m_ml->ml_name;
+    self = f->m_self;
+  } else if (Py_TYPE(callable) == &PyMethodDescr_Type) {
+    name = reinterpret_cast<PyMethodDescrObject*>(callable)->d_method->ml_name;
+  }
+  static constexpr std::string_view looking[] = {
+      "vars", "dir", "__reduce_ex__", "__reduce__", "__getstate__"};
+  if (std::ranges::find(looking, name) == std::end(looking)) return;
+  for (PyObject* o : {n > 0 ? args[0] : nullptr, self}) {
+    Shadow* s = o == nullptr ? nullptr : m.capture->shadow_of(o);
+    if (s != nullptr) m.capture->fill(*s);
+  }
+}
+
 // The built-in functions that look at attributes, over stand-ins.
 Ref attribute_function(Machine& m,
                        PyObject* callable,
@@ -119,12 +143,7 @@ Ref attribute_function(Machine& m,
       PyCFunction_Check(callable)
           ? reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name
           : "";
-  if (count == 0) return {};
-  Shadow* s = m.capture->shadow_of(args[0]);
-  if (strcmp(name, "vars") == 0 || strcmp(name, "dir") == 0) {
-    if (s != nullptr) m.capture->fill(*s);
-    return {};
-  }
+  fill_for(m, callable, args, count);
   if (count < 2 || !PyUnicode_Check(args[1])) return {};
   Ref key = interned(args[1]);
   if (strcmp(name, "setattr") == 0 || strcmp(name, "delattr") == 0) {

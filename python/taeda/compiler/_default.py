@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Sequence
 
 from taeda import _C, Tensor, _compiler
@@ -132,6 +133,8 @@ def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings)
     calls = [call for call in calls if not _clears_gradient(call, first)]
     if any(getattr(call[1], "__name__", "") in _READS for call in calls):
         return left("it reads elements of tensors")
+    if any(map(_branches, calls)):
+        return left("elements of tensors decide what it computes")
     if any(_changes_state(call, first) for call in calls):
         return left("it changes how autograd sees a tensor")
     settings["fullgraph"] = fullgraph
@@ -172,6 +175,12 @@ def _symbols_of(entry, nodes):
 
 
 _set_gradient = vars(_C.TensorBase)["grad"].__set__
+def _branches(call) -> bool:
+    """Whether elements decide what runs: a branch, or one more turn of a loop."""
+    forms = sys.modules.get("taeda._higher_order_ops._graph_forms")
+    return forms is not None and call[1] in (forms.cond, forms.while_loop)
+
+
 # What graphs of operators have no node for: how autograd sees a tensor from then on.
 _STATE = frozenset(
     "register_hook register_post_accumulate_grad_hook retain_grad requires_grad_"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 import datetime
 import functools
 import gc
 import operator
 import re
+import subprocess
 import sys
 
 import pytest
@@ -407,3 +409,85 @@ def test_names_that_are_not_interned_stay_what_they_are() -> None:
     # The interpreter's caches may take a reference at first.
     before = capture_anew()
     assert [capture_anew() for _ in range(3)] == [before] * 3
+
+
+def test_cached_functions_take_names() -> None:
+    asked = []
+
+    @functools.cache
+    def parsed(pattern, kind):
+        asked.append((pattern, kind))
+        return len(pattern)
+
+    def program(x):
+        return x * parsed("a b", kind="pack")
+
+    compiled = taeda.compile(program, backend="eager")
+    for _ in range(2):
+        assert compiled(taeda.ones(2)).tolist() == [3, 3]
+    assert asked == [("a b", "pack")] and compiled.explain()["graphs"] == 1
+
+
+def test_modules_that_are_imported_later_are_no_other_graph(monkeypatch) -> None:
+    def program(x):
+        return x + 1 if "sys" in sys.modules else x - 1
+
+    compiled = taeda.compile(program, backend="eager", fullgraph=True)
+    assert compiled(taeda.ones(2)).tolist() == [2, 2]
+    monkeypatch.setitem(sys.modules, "imported_later", taeda)
+    assert compiled(taeda.ones(2)).tolist() == [2, 2]
+    assert compiled.explain()["graphs"] == 1
+
+
+@dataclasses.dataclass
+class Held:
+    x: object
+    count: int = 0
+
+
+def test_objects_are_copied_in_graphs() -> None:
+    def program(held):
+        other = copy.copy(held)
+        other.count += 1
+        other.x = held.x * 2
+        return other, copy.deepcopy({"a": [1, 2]})
+
+    compiled = taeda.compile(program, backend="eager", fullgraph=True)
+    held = Held(taeda.ones(2), 4)
+    other, table = compiled(held)
+    assert type(other) is Held and other.count == 5 and other.x.tolist() == [2, 2]
+    assert held.count == 4 and held.x.tolist() == [1, 1] and table == {"a": [1, 2]}
+
+
+def test_names_of_the_library_that_are_opened_late() -> None:
+    program = (
+        "import taeda; p = taeda.nn.Parameter(taeda.ones(4)); p.grad = p.detach() * 3;"
+        "clip = taeda.compile(lambda: taeda.nn.utils.clip_grad_norm_([p], 1.0),"
+        " backend='eager', fullgraph=True); print(clip().item(), p.grad.norm().item())"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert [round(float(n), 3) for n in out.stdout.split()] == [6.0, 1.0]
+
+
+def test_arrays_that_are_made_inside() -> None:
+    np = pytest.importorskip("numpy")
+
+    def program(x):
+        return taeda.from_numpy(np.ones(3, dtype=np.float32)) * x
+
+    compiled = taeda.compile(program, backend="eager", fullgraph=True)
+    first = compiled(taeda.ones(3))
+    first.add_(1)
+    assert compiled(taeda.ones(3)).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_branches_by_elements_under_fullgraph(backend) -> None:
+    def program(x):
+        return taeda.cond(x.sum() > 0, lambda a: a.sin(), lambda a: a.cos(), (x,))
+
+    compiled = taeda.compile(program, backend=backend, fullgraph=True)
+    for x in (taeda.ones(3), -taeda.ones(3)):
+        assert compiled(x).equal(program(x))
