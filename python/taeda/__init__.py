@@ -102,7 +102,7 @@ _LAZY_NAMES = {
         " ShortTensor CharTensor ByteTensor BoolTensor"
     ),
     "amp": "autocast GradScaler",
-    "_compile": "compile",
+    "_compile": "compile _disable_dynamo",
     "_higher_order_ops.cond": "cond",
     "_higher_order_ops.while_loop": "while_loop",
     "jit": "JITException ScriptModule ScriptFunction",

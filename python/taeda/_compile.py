@@ -85,6 +85,13 @@ def compile(
     )
 
 
+def _disable_dynamo(fn=None, recursive: bool = True):
+    """`taeda.compiler.disable` by the name that extensions call it."""
+    from taeda.compiler import disable
+
+    return disable(fn, recursive)
+
+
 def _switched_off() -> bool:
     names = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
     return any(os.environ.get(name) == "1" for name in names)

@@ -24,12 +24,39 @@ def deepcopy_tensor(tensor, memo):
         made.grad = tensor.grad.__deepcopy__(memo)
     if type(tensor) is not taeda.Tensor and type(made) is not type(tensor):
         made = made.as_subclass(type(tensor))
-    if tensor.__dict__:
+    memo[id(tensor)] = made
+    if type(tensor) is not taeda.Tensor or tensor.__dict__:
         import copy
 
-        made.__dict__.update(copy.deepcopy(tensor.__dict__, memo))
-    memo[id(tensor)] = made
+        give_state(made, copy.deepcopy(own_state(tensor), memo))
     return made
+
+
+def own_state(tensor):
+    """The attributes that copies and pickles take along.
+
+    What `__getstate__` says where the class has one; else the dict, with the values of
+    `__slots__` beside it if there are any.
+    """
+    cls = type(tensor)
+    getstate = getattr(cls, "__getstate__", None)
+    if getstate is not None and getstate is not getattr(object, "__getstate__", None):
+        return tensor.__getstate__()
+    import copyreg
+
+    names = [n for n in copyreg._slotnames(cls) if hasattr(tensor, n)]
+    if not names:
+        return dict(tensor.__dict__)
+    return dict(tensor.__dict__), {n: getattr(tensor, n) for n in names}
+
+
+def give_state(tensor, state) -> None:
+    """The inverse of `own_state`."""
+    setstate = type(tensor).__setstate__
+    if setstate is not taeda.Tensor.__setstate__:
+        tensor.__setstate__(state)
+    else:
+        set_tensor_state(tensor, state)
 
 
 def make_wrapper(cls, size, strides, offset, memory_format, dtype, device):
@@ -86,7 +113,7 @@ def reduce_tensor(tensor):
 
     if writer.is_wrapper(tensor):
         made = rebuild.wrapper_subclass, type(tensor), writer.wrapper_facts(tensor)
-        return rebuild_from_type, (*made, dict(tensor.__dict__))
+        return rebuild_from_type, (*made, own_state(tensor))
     args = (
         tensor._typed_storage(),
         tensor.storage_offset(),
@@ -97,8 +124,8 @@ def reduce_tensor(tensor):
     )
     if type(tensor) is taeda.Tensor and not tensor.__dict__:
         return rebuild_tensor, args
-    state = dict(tensor.__dict__)
-    return rebuild_from_type, (rebuild_tensor, type(tensor), args, state)
+    made = rebuild_tensor, type(tensor), args
+    return rebuild_from_type, (*made, own_state(tensor))
 
 
 def _reduce_sparse(tensor):
@@ -109,7 +136,8 @@ def _reduce_sparse(tensor):
     args = tensor.layout, sparse_data(tensor)
     if type(tensor) is taeda.Tensor and not tensor.__dict__:
         return sparse_tensor, args
-    return rebuild_from_type, (sparse_tensor, type(tensor), args, dict(tensor.__dict__))
+    made = sparse_tensor, type(tensor), args
+    return rebuild_from_type, (*made, own_state(tensor))
 
 
 def rebuild_tensor(storage, offset, size, stride, requires_grad, hooks):
@@ -124,7 +152,7 @@ def rebuild_from_type(function, kind, args, state):
     made = function(*args)
     if type(made) is not kind:
         made = made.as_subclass(kind)
-    set_tensor_state(made, state)
+    give_state(made, state)
     return made
 
 

@@ -121,6 +121,9 @@ def parameter_with_state(data, requires_grad, hooks, state):
 
 def _with_state(tensor, state):
     """Attributes that the user had set on a tensor, and those of its slots."""
+    if type(tensor).__setstate__ is not taeda.Tensor.__setstate__:
+        tensor.__setstate__(state)
+        return tensor
     parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
     for part in parts:
         if part is None:

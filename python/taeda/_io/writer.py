@@ -168,10 +168,14 @@ def _layout(layout):
     return named("torch.serialization", "_get_layout"), (name,)
 
 
-def _attributes(tensor) -> dict:
-    """What the user has set on a tensor."""
-    own = getattr(tensor, "__dict__", None) or {}
-    return {k: v for k, v in own.items() if k not in _UNWRITTEN}
+def _attributes(tensor):
+    """What the user has set on a tensor, or what its class says of it."""
+    from taeda._tensor_copy import own_state
+
+    state = own_state(tensor)
+    if type(state) is dict:
+        return {k: v for k, v in state.items() if k not in _UNWRITTEN}
+    return state
 
 
 # Attributes that belong to the program, not to the value.

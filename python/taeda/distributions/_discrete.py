@@ -114,7 +114,7 @@ Categorical(ProbsOrLogits) over integer_interval(0, _last): one of K numbers fro
     mode = p.argmax(-1)
     # A probability of 0 counts as 0, not as 0 times the infinite logarithm.
     entropy = -(p * t.clamp(min=taeda.finfo(t.dtype).min)).sum(-1)
-    enumerate_support = taeda.arange(p.shape[-1], device=p.device)
+    enumerate_support = taeda.arange(_num_events, device=_param.device)
     log_prob = t.expand(*shape, -1).gather(-1, places).squeeze(-1)
         # The logarithm that belongs to each value, batches broadcast.
         shape = taeda.broadcast_shapes(x.shape, t.shape[:-1])
@@ -139,7 +139,7 @@ OneHotCategorical(OfCategorical) over one_hot: A vector with a single 1.
     entropy = c.entropy()
     log_prob = c.log_prob(x.argmax(-1))
     sample = _one_hot(c.sample(size), p)
-    enumerate_support = taeda.eye(p.shape[-1]).to(p)
+    enumerate_support = taeda.eye(_param.shape[-1]).to(_param)
 
 OneHotCategoricalStraightThrough(OneHotCategorical): the same, whose samples have the
 gradient of the probabilities (Y. Bengio, N. Leonard, A. Courville, "Estimating or

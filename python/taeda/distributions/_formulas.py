@@ -62,10 +62,13 @@ def wide_function_of(name: str, given, lines, members: dict, space: dict):
 
 def _of_value(function, name: str):
     def member(self, value):
+        like = self._like if name == "log_prob" else None
+        if like is not None and getattr(self, "_takes_numbers", False):
+            value = taeda.as_tensor(value)
         if name != "icdf" and self._validate_args:
             self._validate_sample(value)
-        if name == "log_prob" and self._like is not None:
-            value = taeda.as_tensor(value).to(getattr(self, self._like))
+        if like is not None:
+            value = taeda.as_tensor(value).to(getattr(self, like))
         return function(self, value)
 
     return member

@@ -26,7 +26,7 @@ Samples are those of G. Marsaglia and W. Tsang ("A simple method for generating
 gamma variables", 2000); they are differentiable by both parameters.
     concentration a in positive: the shape, often alpha
     rate b in positive: the inverse of the scale, often beta
-    _like is "rate"
+    _like, _takes_numbers is "rate", True
     mean = a / b
     mode = ((a - 1) / b).clamp(min=0)
     variance = a / b**2

@@ -87,7 +87,9 @@ def _draw(shape, dtype, device, low, high):
         real = taeda.empty(parts, dtype=dtype.to_real(), device=device)
         return taeda.view_as_complex(real.uniform_(low, high))
     if dtype.is_floating_point:
-        return taeda.empty(shape, dtype=dtype, device=device).uniform_(low, high)
+        drawn = taeda.float32 if dtype.itemsize == 1 else dtype
+        made = taeda.empty(shape, dtype=drawn, device=device).uniform_(low, high)
+        return made.to(dtype)
     low, high = math.ceil(low), math.ceil(high)
     made = taeda.randint(low, high, shape, device=device, dtype=taeda.int64)
     return made.to(dtype)

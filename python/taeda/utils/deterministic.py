@@ -11,6 +11,7 @@ class _Fill:
     """One attribute, set under the interpreter's lock."""
 
     value = True
+    freezes = False
 
     def read(self) -> bool:
         return self.value

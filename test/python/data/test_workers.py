@@ -197,7 +197,7 @@ def test_persistent_workers_stay() -> None:
     first = set(loader)
     next(iter(loader))  # a pass that is broken off
     assert set(loader) == first
-    loader._iterator.close()
+    loader._iterator._shutdown_workers()
 
 
 def test_batches_out_of_order() -> None:
@@ -362,3 +362,9 @@ def test_no_orphans(method, number) -> None:
     while not all(map(gone, workers)) and time.monotonic() < limit:
         time.sleep(0.05)
     assert all(map(gone, workers))
+
+
+def test_more_workers_than_processors_are_warned_of(monkeypatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
+    with pytest.warns(UserWarning, match="excessive worker creation might get"):
+        data.DataLoader([1, 2], num_workers=2)

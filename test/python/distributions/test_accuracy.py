@@ -190,3 +190,14 @@ def test_values_of_folded_distributions_are_tensors():
     for made in (D.HalfNormal(1.0), D.HalfCauchy(1.0)):
         with pytest.raises(ValueError, match="must be a Tensor"):
             made.log_prob(1)
+
+
+def test_numbers_are_values_of_gamma_distributions():
+    assert D.Gamma(1.0, 1.0).log_prob(0).item() == 0
+    assert D.Chi2(4.0).log_prob(0).item() == -math.inf
+
+
+def test_logits_are_not_turned_into_probabilities_without_need():
+    made = D.Categorical(logits=taeda.tensor([0.1, 0.9]))
+    assert made.enumerate_support().shape[0] == 2
+    assert "probs" not in made.__dict__

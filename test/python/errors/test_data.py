@@ -24,6 +24,7 @@ data.DataLoader([1], num_workers=1, multiprocessing_context=1)\
 pickle.dumps(iter(data.DataLoader([1])))  # SingleProcessIterator cannot be pickled
 data._utils.nothing  # module 'taeda.utils.data._utils' has no attribute 'nothing'
 data.TensorDataset(ones(2), ones(3))  # Size mismatch between tensors
+data.StackDataset([1], a=[1])  # Supported either by position (for tuples) or by name
 data.StackDataset([1], [1, 2])  # Size mismatch between datasets
 data.ConcatDataset([made(data.IterableDataset, __iter__=lambda s: iter([]))()])\
   # ConcatDataset does not support IterableDataset

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import gc
 import io
+import pickle
 import subprocess
 import sys
 
@@ -96,3 +97,38 @@ def test_the_collector_of_cycles_is_left_as_it_was(collects: bool) -> None:
             assert gc.isenabled() is collects
     finally:
         (gc.enable if before else gc.disable)()
+
+
+class Slotted(taeda.Tensor):
+    __slots__ = ["inner"]
+
+
+class Telling(taeda.Tensor):
+    __slots__ = ["inner"]
+
+    def __getstate__(self):
+        return "told", getattr(self, "inner", None), self.__dict__
+
+    def __setstate__(self, state):
+        told, self.inner, self.__dict__ = state
+        self.told = told
+
+
+@pytest.mark.parametrize("kind", [Slotted, Telling])
+@pytest.mark.parametrize("way", ["file", "pickle", "copy"])
+def test_what_slots_of_tensor_classes_hold_goes_along(kind, way) -> None:
+    made = taeda.ones(2).as_subclass(kind)
+    made.inner, made.name_of_it = taeda.ones(3), "it"
+    if way == "file":
+        file = io.BytesIO()
+        taeda.save(made, file)
+        file.seek(0)
+        with taeda.serialization.safe_globals([kind]):
+            again = taeda.load(file)
+    elif way == "pickle":
+        again = pickle.loads(pickle.dumps(made))
+    else:
+        again = copy.deepcopy(made)
+    assert type(again) is kind and again.inner.tolist() == [1, 1, 1]
+    assert again.name_of_it == "it"
+    assert getattr(again, "told", None) == ("told" if kind is Telling else None)

@@ -394,3 +394,21 @@ def test_operators_that_pytorch_hides_are_hidden():
     assert len(shown) > 400
     assert shown - {*dir(torch)} == set()
     assert taeda.ops.aten.zero(taeda.ones(2)).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("library", [taeda, torch])
+def test_functions_that_no_graph_holds(library):
+    calls = []
+
+    def count(x, *_):
+        calls.append(1)
+        return x
+
+    def backend(graph, inputs):
+        calls.append("graph")
+        return graph
+
+    for made in (library._disable_dynamo(count), library._disable_dynamo()(count)):
+        calls.clear()
+        library.compile(lambda x, f=made: f(x) + 1, backend=backend)(library.ones(1))
+        assert calls.count(1) == 1

@@ -67,8 +67,9 @@ class BaseIterator:
         warnings.warn(
             f"Length of IterableDataset {self._loader.dataset} was reported to be "
             f"{self._announced} (when accessing len(dataloader)), but "
-            f"{self._yielded} samples have been fetched. With workers, each of them "
-            "must give its own part: see `get_worker_info`.",
+            f"{self._yielded} samples have been fetched. For multiprocessing "
+            "data-loading, this is so where workers give the same samples: each must "
+            "give its own part, see `get_worker_info`.",
             stacklevel=3,
         )
 
@@ -331,6 +332,8 @@ class WorkersIterator(BaseIterator):
         """End the workers: they see their sockets close; the slow ones are stopped."""
         with Undisturbed():
             self._end_workers()
+
+    _shutdown_workers = close  # the name that programs know
 
     def _end_workers(self) -> None:
         workers, self._workers = self._workers, []

@@ -227,8 +227,8 @@ class DataLoader:
 
             warnings.warn(
                 f"This DataLoader will create {self.num_workers} worker processes, but "
-                f"there are {count} processors for them: more workers than that make "
-                "loading slower.",
+                f"there are {count} processors for them: excessive worker creation "
+                "might get DataLoader running slow or even freeze.",
                 stacklevel=3,
             )
 

@@ -147,7 +147,7 @@ class StackDataset(Dataset):
             raise ValueError(
                 "At least one dataset should be passed"
                 if not args
-                else "pass datasets either by position (for tuples) or by name (for "
+                else "Supported either by position (for tuples) or by name (for "
                 "dicts), not both"
             )
         self.datasets = args or kwargs

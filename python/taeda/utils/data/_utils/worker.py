@@ -10,7 +10,7 @@ import taeda
 __all__ = ["WorkerInfo", "get_worker_info"]
 
 # Set once, by a worker process before its first task; None in the main process.
-_info: WorkerInfo | None = None
+_worker_info: WorkerInfo | None = None
 _CHECK_SECONDS = 5.0
 
 
@@ -35,7 +35,7 @@ def get_worker_info() -> WorkerInfo | None:
         >>> info = get_worker_info()
         >>> part = range(10) if info is None else range(info.id, 10, info.num_workers)
     """
-    return _info
+    return _worker_info
 
 
 class Job:
@@ -99,7 +99,7 @@ def main(sock, others: list[int], job: Job) -> None:
 
 
 def _serve(channel, job: Job) -> None:
-    global _info
+    global _worker_info
     from taeda.utils.data._utils.collate import batch_memory
     from taeda.utils.data._utils.failure import ExceptionWrapper
     from taeda.utils.data._utils.fetch import make_fetcher
@@ -109,7 +109,7 @@ def _serve(channel, job: Job) -> None:
     where = f"in DataLoader worker process {job.worker_id}"
     failure = fetch = None
     try:
-        _info = WorkerInfo(
+        _worker_info = WorkerInfo(
             id=job.worker_id,
             num_workers=job.num_workers,
             seed=_seed(job),
