@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/indexing.h>
+#include <taeda/c10/core/strides.h>
 #include <taeda/gen/native/_unsafe_index.h>
 #include <taeda/gen/native/index.h>
 #include <taeda/gen/native/index_put.h>
@@ -80,6 +81,61 @@ Tensor index(const Tensor& self, ArrayRef<OptionalTensor> indices) {
   return ops::_unsafe_index(self, with_positions(self, indices));
 }
 
+namespace {
+
+// Dims sorted so that each lies inside of the next, by PyTorch's rule for one
+// operand: dims with stride 0 (here those of the indices) have no say.
+template <class I>
+SmallVector<size_t, 8> innermost_first(const Dims<I>& sizes,
+                                       const Dims<I>& strides) {
+  auto outside = [&](size_t a, size_t b) {
+    const I &x = strides[a], &y = strides[b];
+    if (x == 0 || y == 0) return false;
+    return x == y ? sizes[a] > sizes[b] : x > y;
+  };
+  SmallVector<size_t, 8> order;
+  for (size_t d = sizes.size(); d-- > 0;) order.push_back(d);
+  for (size_t i = 1; i < order.size(); ++i) {
+    size_t at = i;
+    for (size_t j = i; j-- > 0;) {
+      if (outside(order[j], order[at])) {
+        std::swap(order[j], order[at]);
+        at = j;
+      } else if (outside(order[at], order[j])) {
+        break;
+      }
+    }
+  }
+  return order;
+}
+
+// Strides of a dense result that keeps the order of self's dims in memory; none
+// (row-major) where other dims would come between those of the indices.
+template <class I>
+Dims<I> index_strides(const Places<I>& places, const Dims<I>& sizes) {
+  Dims<I> given = places.strides[0];
+  for (size_t d = 0; d < places.index.size(); ++d) given.push_back(I(0));
+  for (const I& s : places.strides[1]) given.push_back(s);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 1) given[d] = I(0);
+  }
+  size_t begin = places.sizes[0].size(), end = begin + places.index.size();
+  Dims<I> out(sizes.size());
+  I block = 1;
+  size_t awaited = end;  // the index dim that lies around those that were met
+  for (size_t d : innermost_first<I>(sizes, given)) {
+    bool is_index = d >= begin && d < end;
+    bool between = awaited > begin && awaited < end;
+    if (is_index ? d + 1 != awaited : between) return {};
+    if (is_index) awaited = d;
+    out[d] = block;
+    block *= sym_max(sizes[d], I(1));
+  }
+  return out;
+}
+
+}  // namespace
+
 template <class I>
 void unsafe_index_shape(const Spec<I>& self,
                         SpecList<I> indices,
@@ -92,7 +148,14 @@ void unsafe_index_shape(const Spec<I>& self,
                    t);
   }
   check_count(self, indices.size());
-  plan.set(0, places_of<I>(self, indices).shape(), self.dtype());
+  Places<I> places = places_of<I>(self, indices);
+  Dims<I> shape = places.shape();
+  Dims<I> plain = strides::contiguous<I>(self.sizes());
+  bool row_major = ArrayRef<I>(plain) == self.strides();
+  plan.set(0,
+           shape,
+           row_major ? Dims<I>() : index_strides(places, shape),
+           self.dtype());
 }
 TAEDA_SHAPE(unsafe_index_shape);
 

@@ -15,6 +15,7 @@
 #include <taeda/gen/native/hstack.h>
 #include <taeda/gen/native/stack.h>
 #include <taeda/gen/native/vstack.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/atleast_1d.h>
 #include <taeda/gen/ops/atleast_2d.h>
 #include <taeda/gen/ops/atleast_3d.h>
@@ -224,8 +225,11 @@ Tensor block_diag(TensorList tensors) {
     return block;
   });
   if (blocks.empty()) return make_tensor("block_diag", {1, 0}, default_dtype());
+  // A number among matrices promotes as one.
+  ScalarType common = result_type(tensors);
   SymInt before = 0;
   for (Tensor& block : blocks) {
+    if (block.dtype() != common) block = ops::_to_copy(block, common);
     SymInt width = symbolic_sizes(block)[1];
     block = sym::constant_pad_nd(
         block, {before, cols - before - width}, int64_t{0});

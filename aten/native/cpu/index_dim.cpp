@@ -295,6 +295,7 @@ void index_reduce_cpu(const Tensor& self,
                       bool include_self,
                       const Tensor& out) {
   dim = wrap_dim(dim, self.dim());
+  positions("index_reduce_()", index, dim, dim_size(self, dim), false);
   // Every element of a slice goes to the same position along dim.
   Tensor at = make_tensor("index_reduce", source.sizes(), kLong);
   DimVector line(source.sizes().size(), 1);

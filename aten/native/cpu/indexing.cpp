@@ -8,6 +8,7 @@
 #include <taeda/gen/native/index_put.h>
 #include <taeda/gen/ops/masked_fill.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -101,12 +102,48 @@ void add_positions(const Tensor& self,
   }
 }
 
-Grid grid_of(const Tensor& self, ArrayRef<OptionalTensor> given) {
+// The places in the order in which the dense tensor `out` has them: dims that
+// lie outside of the indices' come before, the others after.
+void order_as(Places<int64_t>& places, const Tensor& out) {
+  struct Dim {
+    int64_t size, stride, place;
+  };
+  SmallVector<Dim, 8> dims;
+  size_t first = places.sizes[0].size(), count = places.index.size();
+  for (int side : {0, 1}) {
+    for (size_t d = 0; d < places.sizes[side].size(); ++d) {
+      int64_t place = out.strides()[d + (side == 0 ? 0 : first + count)];
+      dims.push_back({places.sizes[side][d], places.strides[side][d], place});
+    }
+  }
+  int64_t inside = 0;  // what one step of the innermost index spans
+  for (size_t d = 0; d < count; ++d) {
+    if (places.index[d] > 1) inside = out.strides()[first + d];
+  }
+  std::stable_sort(dims.begin(), dims.end(), [](const Dim& a, const Dim& b) {
+    return a.place > b.place;
+  });
+  for (int side : {0, 1}) {
+    places.sizes[side].clear();
+    places.strides[side].clear();
+  }
+  for (const Dim& d : dims) {
+    if (d.size == 1) continue;
+    int side = inside > 0 && d.place > inside ? 0 : 1;
+    places.sizes[side].push_back(d.size);
+    places.strides[side].push_back(d.stride);
+  }
+}
+
+Grid grid_of(const Tensor& self,
+             ArrayRef<OptionalTensor> given,
+             const Tensor* out = nullptr) {
   Indices indices = expanded(self, given);
   Places<int64_t> places =
       places_of<int64_t>(Spec<int64_t>(self), ArrayRef<Tensor>(indices));
   Grid grid;
   grid.shape = places.shape();
+  if (out != nullptr && !out->is_contiguous()) order_as(places, *out);
   int64_t points = 1;
   for (int64_t s : places.index) points *= s;
   grid.index.assign(static_cast<size_t>(points), 0);
@@ -183,8 +220,11 @@ void unsafe_index_cpu(const Tensor& self,
                       ArrayRef<OptionalTensor> indices,
                       const Tensor& out) {
   Tensor from = self.is_conj() || self.is_neg() ? contiguous(self) : self;
-  Grid grid = grid_of(from, indices);
-  if (out.numel() == 0) return;
+  if (out.numel() == 0) {
+    grid_of(from, indices);  // positions are checked all the same
+    return;
+  }
+  Grid grid = grid_of(from, indices, &out);
   visit_size(self.itemsize(), [&](auto tag) {
     using T = decltype(tag);
     read_grid<T>(grid,

@@ -238,3 +238,11 @@ def test_streams_and_events_of_the_cpu(call) -> None:
             found.append(type(error))
     assert found[0] == found[1]
     assert len({taeda.Stream(), taeda.Stream("cpu")}) == 1
+
+
+def test_a_number_among_blocks_promotes_as_one() -> None:
+    for m in (taeda, torch):
+        number = m.tensor(1.0, dtype=m.float64)
+        assert m.block_diag(m.ones(2, 2), number).dtype == m.float32
+        assert m.block_diag(m.ones(2, 2).int(), m.tensor(1.5)).dtype == m.float32
+        assert m.block_diag(m.ones(2), m.ones(1).double()).dtype == m.float64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import taeda
+import torch
 
 
 def test_dims_without_a_common_operand_are_ordered_through_the_others() -> None:
@@ -36,6 +37,29 @@ def test_masked_fill_is_row_major() -> None:
     for y in (x.masked_fill(mask, 1), x.masked_fill(mask[:1], value)):
         assert y.stride() == (2, 1)
     assert x.contiguous().masked_fill(mask, 1).stride() == (2, 1)
+
+
+# Of `x`, four axes, `i`, three positions, and `k`, a mask.
+INDEXED = """
+    x[i]; x[k]; x[:, i]; x[:, :, i]; x[i, i]; x[i, :, i]; x[:, :, i, i]; x[..., i];
+    x[i[:, None], i]; x[i[:1]]; x[0, i]; x[:, 1:][i]; x[i][:, i]; x[i, None]; x[i[:0]]
+"""
+ORDERS = [(0, 1, 2, 3), (0, 2, 3, 1), (1, 3, 0, 2), (3, 1, 0, 2)]
+
+
+@pytest.mark.parametrize("text", [t.strip() for t in INDEXED.split(";")])
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_positions_pick_keeps_the_order_of_the_others(text, order) -> None:
+    seen = []
+    for m in (taeda, torch):
+        back = [order.index(d) for d in range(4)]
+        x = m.arange(4.0 * 3 * 5 * 6).reshape(4, 3, 5, 6)
+        x = x.permute(order).contiguous().permute(back)
+        given = {"x": x, "i": m.tensor([2, 0, 1]), "k": m.tensor([True, False] * 2)}
+        y = eval(text, given)
+        steps = [y.stride(d) for d in range(y.dim()) if y.size(d) > 1]
+        seen.append((steps if y.numel() else None, y.tolist()))
+    assert seen[0] == seen[1]
 
 
 def test_an_overlapping_window_sees_what_was_written_before() -> None:

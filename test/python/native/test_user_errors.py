@@ -19,6 +19,8 @@ def test_indices_out_of_range() -> None:
         x.index_copy(0, far, rows)
     with pytest.raises(IndexError, match="index 5 is out of bounds"):
         x.index_fill(0, far, 1.0)
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        x.index_reduce(0, far, rows, "prod")
 
 
 def test_another_number_of_indices_than_slices() -> None:
