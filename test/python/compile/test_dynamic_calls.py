@@ -41,6 +41,11 @@ CALLS = """
     torch.view_as_real(torch.fft.fft2(x))
     torch.fft.irfft(torch.fft.rfft(torch.cat([x, x], 1)))
     torch.fft.rfft(x, n=4, dim=0).abs()
+    torch.fft.fftshift(x)
+    torch.nn.functional.interpolate(x[None, None], size=x.shape)
+    torch.nn.functional.interpolate(x[None], size=x.shape[1] * 2, mode="linear")
+    torch.nn.functional.interpolate(x[None, None], size=(x.shape[0], 4), mode="bicubic")
+    x * (x.shape[0] + True)
     put(x.clone(), torch.arange(x.shape[0]), 0.0)
     put(x.clone(), (slice(1, None), torch.tensor([1])), x[1:, :1])
 """
