@@ -88,7 +88,7 @@ Tensor as_column(const Tensor& weight, int64_t rank, int64_t class_dim) {
   return ops::reshape(weight, sizes);
 }
 
-void check_class_weight(const Tensor& w, int64_t classes) {
+void check_class_weight(const Tensor& w, const SymInt& classes) {
   TAEDA_CHECK(!w.defined() || (w.dim() == 1 && w.numel() == classes),
               "cross_entropy: weight tensor should be defined either for all ",
               classes,
@@ -102,13 +102,13 @@ Tensor with_probabilities(const Tensor& self,
                           int64_t reduction,
                           double smoothing) {
   int64_t class_dim = self.dim() == 1 ? 0 : 1;
-  int64_t classes = self.size(class_dim);
+  const SymInt& classes = symbolic_sizes(self)[class_dim];
   check_class_weight(weight, classes);
   Tensor logs = ops::log_softmax(self, class_dim, self.dtype());
   Tensor goal = target;
   if (smoothing > 0) {
     goal = ops::add(ops::mul(target, Scalar(1 - smoothing)),
-                    Scalar(smoothing / static_cast<double>(classes)));
+                    Scalar(smoothing / static_cast<double>(classes.guard())));
   }
   Tensor terms = ops::mul(logs, goal);
   if (weight.defined()) {
@@ -121,7 +121,7 @@ Tensor with_probabilities(const Tensor& self,
   if (reduction != kMeanReduction) return sum;
   // Without classes nothing is counted, which gives NaN.
   SymInt all = sym_numel(*logs.impl());
-  return share_of(sum, classes == 0 ? all : all / SymInt(classes));
+  return share_of(sum, classes == 0 ? all : all / classes);
 }
 
 // The sum of the weights of the targets that count.
@@ -170,12 +170,12 @@ bool takes_rows(const Tensor& self,
                 const Tensor& target,
                 const Tensor& weight) {
   bool shapes = self.dim() == 2 && target.dim() == 1 &&
-                same_size(self, 0, target, 0) && self.size(1) > 0;
+                same_size(self, 0, target, 0) && symbolic_sizes(self)[1] > 0;
   if (!shapes) return false;
   bool types = self.is_floating_point() && !is_float8(self.dtype()) &&
                (target.dtype() == kLong || target.dtype() == kByte);
   bool weights = !weight.defined() ||
-                 (weight.dim() == 1 && weight.numel() == self.size(1) &&
+                 (weight.dim() == 1 && same_size(weight, 0, self, 1) &&
                   weight.dtype() == self.dtype());
   return types && weights;
 }

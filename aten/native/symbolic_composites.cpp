@@ -4,6 +4,7 @@
 #include <taeda/aten/iter/symbolic_caller.h>
 #include <taeda/aten/native/reshape_rules.h>
 #include <taeda/aten/native/symbolic_sizes.h>
+#include <taeda/aten/native/upsample_symbols.h>
 #include <taeda/aten/native/view.h>
 
 #include <taeda/gen/native/pad.h>
@@ -394,7 +395,7 @@ SymbolicComposite find_symbolic_composite(const OperatorEntry& op) {
   for (const Known& known : kKnown) {
     if (known.op == &op) return known.function;
   }
-  return nullptr;
+  return native::find_symbolic_upsample(op);
 }
 
 }  // namespace taeda

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from taeda import Tensor, bool as truth, uint8
+from taeda import Tensor, uint8
+from taeda import bool as truth
 from taeda._ops import ops
 from taeda._symbols import SymInt
 

@@ -87,8 +87,14 @@ def _condition(node):
     return SymBool(node) if known is None else known
 
 
+def _number(v):
+    """What arithmetic goes on with: of a bool, 0 or 1."""
+    return int(v) if isinstance(v, bool) else v
+
+
 def _comparison(name: str):
     def compare(self, other):
+        other = _number(other)
         if _is_int(other):
             return _condition(getattr(self.node, name)(other))
         if isinstance(other, (float, SymFloat)):
@@ -102,6 +108,7 @@ def _binary(name: str, operation, swapped: bool = False):
     """Of two integers a native expression, with a float one of floats."""
 
     def compute(self, other):
+        other = _number(other)
         if _is_int(other):
             return getattr(self.node, name)(other)
         if isinstance(other, (float, SymFloat)):

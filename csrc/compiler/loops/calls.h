@@ -47,6 +47,7 @@ class Lowering {
  private:
   Place place_of(ValueId value, const Spaces::Dims& dims) const;
   Var operand(ValueId value, const Spaces::Dims& result);
+  Var as_stored(ValueId value, const Spaces::Dims& result);
   void lower_pointwise(const Node& node, const Call& call);
   void lower_reduce(const Node& node, const Call& call);
   expr::Id bind(const Node& node,

@@ -57,7 +57,8 @@ Groups::Groups(const Graph& graph, const std::vector<Item>& items)
       readers_(graph.values.size()),
       result_(graph.values.size(), false),
       group_of_(items.size()),
-      groups_(items.size()) {
+      groups_(items.size()),
+      spans_(items.size()) {
   for (size_t i = 0; i < items.size(); ++i) {
     for (ValueId v : graph.nodes[i].results) {
       if (v != kNoValue) maker_[at(v)] = i;
@@ -200,6 +201,10 @@ bool Groups::repeats_work(const Group& group, const Spaces& spaces) const {
   return false;
 }
 
+void Groups::count_spans(const Group& group, int by) {
+  for (size_t i = group.front() + 1; i < group.back(); ++i) spans_[i] += by;
+}
+
 // Whether a way leads from one group to another through groups outside of both.
 bool Groups::reaches(size_t group,
                      size_t target,
@@ -212,6 +217,10 @@ bool Groups::reaches(size_t group,
       if (next == target) return true;
       if (seen[next]) continue;
       seen[next] = true;
+      // A way from what ends before the target begins leads through a group
+      // that spans the target's beginning.
+      size_t first = groups_[target].front();
+      if (groups_[next].back() < first && spans_[first] == 0) continue;
       if (reaches(next, target, seen)) return true;
     }
   }
@@ -247,6 +256,9 @@ bool Groups::merge(size_t from, size_t into) {
   std::optional<Spaces> spaces = spaces_of(both);
   if (!spaces || repeats_work(both, *spaces)) return false;
   for (size_t i : groups_[from]) group_of_[i] = into;
+  count_spans(groups_[from], -1);
+  count_spans(groups_[into], -1);
+  count_spans(both, 1);
   groups_[from].clear();
   groups_[into] = std::move(both);
   return true;
@@ -303,6 +315,9 @@ void Groups::join(size_t from, size_t into) {
   if (!merge(from, into)) return;
   if (fits_outputs(groups_[into], *spaces_of(groups_[into]))) return;
   for (size_t i : taken) group_of_[i] = from;
+  count_spans(groups_[into], -1);
+  count_spans(kept, 1);
+  count_spans(taken, 1);
   groups_[into] = std::move(kept);
   groups_[from] = std::move(taken);
 }

@@ -37,6 +37,7 @@ class Groups {
   bool fits_outputs(const Group& group, const Spaces& spaces) const;
   bool repeats_work(const Group& group, const Spaces& spaces) const;
   size_t passes_of(const Group& group) const;
+  void count_spans(const Group& group, int by);
 
   const Graph& graph_;
   const std::vector<Item>& items_;
@@ -45,6 +46,7 @@ class Groups {
   std::vector<bool> result_;                  // of the graph, by value
   std::vector<size_t> group_of_;              // by item
   std::vector<Group> groups_;                 // empty: merged into another
+  std::vector<int> spans_;  // by item: groups that begin before and end later
 };
 
 }  // namespace taeda::compiler::loops

@@ -71,13 +71,25 @@ expr::Id Lowering::bind(const Node& node,
   return g.substitute(id, values);
 }
 
+// Where a small step decides (an integer, a comparison) an element of 16 bits
+// is what the call that made it would have stored.
+Var Lowering::as_stored(ValueId value, const Spaces::Dims& dims) {
+  Var v = operand(value, dims);
+  ScalarType dtype = graph_[value].dtype;
+  bool small = dtype == kHalf || dtype == kBFloat16;
+  bool made = program_[v].op == Op::Compute || program_[v].op == Op::Reduce;
+  return small && made ? program_.round(v, dtype) : v;
+}
+
 void Lowering::lower_pointwise(const Node& node, const Call& call) {
   ValueId out = node.results[0];
   ScalarType dtype = graph_[out].dtype;
   const Spaces::Dims dims = spaces_.dims(out);
   if (call.copies) {
     ValueId from = call.operands[0].second;
-    Var v = program_.convert(operand(from, dims), compute_of(dtype));
+    bool steps = is_integral(dtype, /*include_bool=*/true);
+    Var v = program_.convert(
+        steps ? as_stored(from, dims) : operand(from, dims), compute_of(dtype));
     bool small = dtype == kHalf || dtype == kBFloat16;
     if (small && graph_[from].dtype != dtype) v = program_.round(v, dtype);
     vars_[out] = v;
@@ -86,19 +98,20 @@ void Lowering::lower_pointwise(const Node& node, const Call& call) {
   expr::Graph& g = program_.expressions;
   CallFormulas formulas(graph_, node, g);
   expr::Id id = *formulas.find(expr::Role::Forward, kind_of(call.computes));
+  bool tests = node.op->info->record->dtypes.out == OutKind::Bool;
   std::unordered_map<std::string, expr::Id> names;
   std::vector<Var> used;
   for (auto [argument, value] : call.operands) {
     std::string name(argument_name(node, argument));
     if (!g.uses(id, name)) continue;
     bool condition = name == "condition" || name == "mask";
-    Var v = program_.convert(operand(value, dims),
-                             condition ? Compute::Bool : call.computes);
+    Var v =
+        program_.convert(tests ? as_stored(value, dims) : operand(value, dims),
+                         condition ? Compute::Bool : call.computes);
     names[name] = g.name(Program::name_of(v));
     used.push_back(v);
   }
   id = bind(node, id, call.computes, names, &used);
-  bool tests = node.op->info->record->dtypes.out == OutKind::Bool;
   Compute made = tests ? Compute::Bool : call.computes;
   Var v = program_.compute(call.computes, made, id, std::move(used));
   vars_[out] = program_.convert(v, compute_of(dtype));

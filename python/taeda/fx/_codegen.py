@@ -276,6 +276,9 @@ class _Writer:
             return f"{library}.Tensor(size={list(a.size())}, dtype={kind})"
         if isinstance(a, OpOverload):
             return self.add_global(qualified_name(a), a)
+        if type(a).__module__ == "numpy" and hasattr(a, "item"):
+            # NumPy's own text says `np.`, which is no global here.
+            return f"{self.add_global(type(a).__name__, type(a))}({a.item()!r})"
         return self.paint("blue", repr(a))
 
     def call(self, args, kwargs) -> str:

@@ -155,3 +155,19 @@ def test_numbers_that_differ_are_numbers_to_numpy():
         out = compiled(a, n)
         assert out.dtype == a.dtype
         np.testing.assert_array_equal(out, np.where(a > 1, a, n))
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "int64"])
+def test_numbers_of_numpy_in_graphs_of_backends(kind) -> None:
+    number = getattr(np, kind)(4)
+
+    def backend(gm, inputs):
+        gm.recompile()
+        return gm.forward
+
+    def program(x):
+        return x * np.sqrt(4) + getattr(np, kind)(4)
+
+    compiled = taeda.compile(program, backend=backend, fullgraph=True)
+    x = taeda.ones(3)
+    assert compiled(x).tolist() == program(x).tolist() == [2 + float(number)] * 3

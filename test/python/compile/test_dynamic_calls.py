@@ -34,16 +34,27 @@ CALLS = """
     torch.polar(x.abs(), x).real
     torch.complex(x, x + 1).conj().imag
     torch.view_as_complex(torch.stack([x, x], -1)).abs()
-    torch.view_as_real(torch.polar(x, x) * torch.view_as_complex(torch.stack([x, x], -1)))
+    torch.view_as_real(torch.polar(x, x) * torch.view_as_complex(x[..., None] * PAIR))
     torch.view_as_real(torch.fft.fft(x))
     torch.fft.rfft(x, dim=0).abs()
     torch.fft.ifft(torch.fft.fft(x, dim=0), dim=0).real
     torch.view_as_real(torch.fft.fft2(x))
     torch.fft.irfft(torch.fft.rfft(torch.cat([x, x], 1)))
     torch.fft.rfft(x, n=4, dim=0).abs()
+    torch.fft.fftshift(x)
+    torch.nn.functional.cross_entropy(x, torch.arange(x.shape[0]) % 3)
+    torch.nn.functional.cross_entropy(x @ x.mT, torch.arange(x.shape[0]))
+    torch.nn.functional.cross_entropy(x, (x + 1).softmax(1))
+    torch.nn.functional.interpolate(x[None, None], size=x.shape)
+    torch.nn.functional.interpolate(x[None], size=x.shape[1] * 2, mode="linear")
+    torch.nn.functional.interpolate(x[None, None], size=(x.shape[0], 4), mode="bicubic")
+    x * (x.shape[0] + True)
     put(x.clone(), torch.arange(x.shape[0]), 0.0)
     put(x.clone(), (slice(1, None), torch.tensor([1])), x[1:, :1])
 """
+
+
+PAIR = taeda.tensor([1.0, 2.0])
 
 
 def put(x, key, value):
@@ -65,7 +76,7 @@ def test_sizes_stay_symbols(call) -> None:
         graphs.append(gm)
         return gm.forward
 
-    program = eval(f"lambda x: {call}", {"torch": taeda, "put": put})
+    program = eval(f"lambda x: {call}", {"torch": taeda, "put": put, "PAIR": PAIR})
     taeda.compiler.reset()
     captured = taeda.compile(program, backend=backend, fullgraph=True)
     compiled = taeda.compile(program, fullgraph=True)

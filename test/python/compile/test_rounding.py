@@ -25,3 +25,15 @@ def test_gradients_are_those_of_eager(function, dtype) -> None:
     traced = taeda.compile(lambda x: function(x), backend="aot_eager", fullgraph=True)
     assert taeda.equal(gradient(traced, x).nan_to_num(), wanted.nan_to_num())
     assert taeda.equal(gradient(function, x, True).nan_to_num(), wanted.nan_to_num())
+
+
+@pytest.mark.parametrize("dtype", [taeda.bfloat16, taeda.float16])
+def test_integers_and_comparisons_are_made_of_rounded_numbers(dtype) -> None:
+    def program(a):
+        b = a * 0.5 + 3
+        return b.to(taeda.int64) * 2, (b > 3) & (b <= 3.5), b.to(taeda.bool) | (b == 3)
+
+    a = taeda.linspace(-2, 2, 1000).to(dtype)
+    compiled = taeda.compile(program, fullgraph=True, options={"blocking": True})
+    for ours, eager in zip(compiled(a), program(a), strict=True):
+        assert ours.equal(eager)
