@@ -399,10 +399,15 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
     ops::copy_(view, source, false);
     return;
   }
-  if (source.dtype() != t.dtype() && source.dim() == 0) {
+  ArrayRef<OptionalTensor> indices = plan.indices();
+  // What a single mask chooses is filled, whatever the number's dtype.
+  bool fills = indices.size() == 1 && indices[0] && is_mask(*indices[0]) &&
+               source.is_complex() <= t.is_complex();
+  bool alone = source.dim() == 0 || fills;
+  if (source.dtype() != t.dtype() && alone && source.numel() == 1) {
     source = cast(source, t.dtype());
   }
-  ops::index_put_(view, plan.indices(), source, false);
+  ops::index_put_(view, indices, source, false);
 }
 
 }  // namespace taeda::python

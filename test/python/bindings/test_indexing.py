@@ -176,3 +176,13 @@ def test_an_element_is_repeated_over_its_own_row():
     assert x.tolist() == [[1, 1, 2], [1, 1, 4]]
     with pytest.raises(RuntimeError, match="single memory location"):
         x[0, 1:] = x[0, :2]
+
+
+def test_a_mask_is_filled_by_one_element_of_another_dtype(torch):
+    for library in (torch, taeda):
+        values = library.arange(4)
+        values[values > 1] = library.ones(1) * 2.5
+        assert values.tolist() == [0, 1, 2, 2]
+        for wrong in (library.ones(2), library.ones(1) * 1j):
+            with pytest.raises(RuntimeError):
+                values[values > 1] = wrong

@@ -76,7 +76,7 @@ len(c))).apply, doubles(2).requires_grad_(), nondet_tol=0))\
 Leaf(2).backward(complexes(2))  # grad_output[0] has a dtype of complex64 and output[0]
 complexes(1).requires_grad_().sum().backward()  # real scalar outputs but got complex64
 setattr(x := Leaf(2), 'grad', x)  # can't assign Variable as its own grad
-setattr(Leaf(2), 'grad', doubles(2))  # dtype 'float64' to a tensor with grad_dtype 'f
+setattr(Leaf(2), 'grad', doubles(2))  # 'float64' to a tensor with grad_dtype 'Float'
 setattr(Leaf(2), 'grad', 1)  # assigned grad expected to be a Tensor or None but got
 setattr(Leaf(2), 'grad', m.ones(2, device='meta'))  # device: expected cpu, got meta
 setattr(Leaf(2), 'requires_grad', 1)  # requires_grad must be a bool
