@@ -24,6 +24,7 @@ from .kl import _KL_REGISTRY as _KL_REGISTRY
 from .kl import kl_divergence as kl_divergence
 from .kl import register_kl as register_kl
 from .transforms import *  # noqa: F403
+from .utils import lazy_property
 
 # PyTorch has a module for each class, which it calls as the class but for these. A name
 # behind a + stands only there.
@@ -47,6 +48,14 @@ def _helpers(file: str) -> dict:
     return private | {"__doc__": found["__doc__"], "__file__": found["__file__"]}
 
 
+def _imported(kind: type) -> dict:
+    """A class, its bases, and what modules of distributions are written with."""
+    bases = [c for c in kind.__mro__ if issubclass(c, Distribution)]
+    with_it = {"constraints": constraints, "lazy_property": lazy_property}
+    with_it |= {c.__name__: c for c in bases if "._" not in c.__module__}
+    return with_it | {kind.__name__: kind}
+
+
 def _make_modules() -> None:
     """Each with its classes, which are pickled and shown under its name."""
     called = dict(entry.split(":") for entry in _MODULES.split())
@@ -56,7 +65,7 @@ def _make_modules() -> None:
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
         short = called.get(name) or called.get(f"+{name}") or words
         module = globals().setdefault(short, ModuleType(f"{__name__}.{short}"))
-        vars(module).update(_helpers(kind.__module__), **{name: kind})
+        vars(module).update(_helpers(kind.__module__) | _imported(kind))
         vars(module).setdefault("__all__", []).append(name)
         kind.__module__, sys.modules[module.__name__] = module.__name__, module
         if f"+{name}" not in called:

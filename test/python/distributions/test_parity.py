@@ -29,6 +29,22 @@ def test_names_and_modules() -> None:
             assert hasattr(module, each), f"{name}.{each}"
 
 
+def test_modules_have_the_bases_of_their_classes() -> None:
+    from taeda.distributions.chi2 import Gamma
+    from taeda.distributions.multivariate_normal import Distribution, lazy_property
+
+    assert Gamma is D.Gamma and Distribution is D.Distribution
+    assert lazy_property is D.utils.lazy_property
+    for name in [m.name for m in pkgutil.iter_modules(theirs.__path__)]:
+        there = vars(importlib.import_module(f"torch.distributions.{name}"))
+        here = vars(importlib.import_module(f"taeda.distributions.{name}"))
+        for kind in [there[each] for each in there["__all__"] if each in CLASSES]:
+            bases = [c for c in kind.__mro__ if issubclass(c, theirs.Distribution)]
+            shared = {c.__name__ for c in bases if c in there.values()}
+            assert shared <= set(here), name
+        assert not {k for k in here if k in ("Expanding", "Scattered")}, name
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes(name) -> None:
     ours, other = getattr(D, name), getattr(theirs, name)
