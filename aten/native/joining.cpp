@@ -20,7 +20,6 @@
 #include <taeda/gen/ops/atleast_2d.h>
 #include <taeda/gen/ops/atleast_3d.h>
 #include <taeda/gen/ops/cat.h>
-#include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/index_select.h>
 #include <taeda/gen/ops/meshgrid.h>
 #include <taeda/gen/ops/reshape.h>

@@ -527,9 +527,15 @@ EXPORT cuModuleGetFunction(Function** out, Module* module, const char* name) {
   if (launch == nullptr || sizes == nullptr) return 500;  // not found
   size_t count = 0;
   const size_t* first = sizes(&count);
-  auto text = static_cast<const char*>(dlsym(module->library, "emulated_text"));
-  *out = new Function{
-      name, text != nullptr ? text : "", launch, {first, first + count}};
+  auto word = [&](const char* symbol) {
+    return static_cast<const char*>(dlsym(module->library, symbol));
+  };
+  const char *text_name = word("emulated_name"), *text = word("emulated_text");
+  if (text != nullptr) emulator::keep_text(text_name, text);
+  *out = new Function{name,
+                      text_name != nullptr ? text_name : "",
+                      launch,
+                      {first, first + count}};
   return 0;
 }
 EXPORT cuLaunchKernel(Function* function,

@@ -241,4 +241,8 @@ extern thread_local int current_device;
 // A number of the environment.
 uint64_t setting(const char* name, uint64_t otherwise);
 
+// TAEDA_EMULATOR_TEXTS is a folder that gets the text of every kernel that is
+// used, for tests that have NVRTC itself compile them.
+void keep_text(const char* name, const char* text);
+
 }  // namespace emulator

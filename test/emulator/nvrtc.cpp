@@ -102,23 +102,17 @@ bool waits(const std::string& text) {
   return false;
 }
 
-// TAEDA_EMULATOR_TEXTS is a folder that gets every text, for tests that have
-// NVRTC itself compile them.
 std::string name_of(const std::string& text) {
   return std::to_string(std::hash<std::string>()(text)) + ".cu";
-}
-void keep_text(const std::string& text) {
-  const char* where = std::getenv("TAEDA_EMULATOR_TEXTS");
-  if (where == nullptr) return;
-  std::ofstream(fs::path(where) / name_of(text)) << text;
 }
 
 std::string host_text(const std::string& text) {
   std::ostringstream out;
   out << "#include \"all.h\"\n"
       << text << "\n"
-      << "extern \"C\" const char emulated_text[] = \"" << name_of(text)
-      << "\";\n";
+      << "extern \"C\" const char emulated_name[] = \"" << name_of(text)
+      << "\";\nextern \"C\" const char emulated_text[] = R\"emulated(" << text
+      << ")emulated\";\n";
   const std::regex kernel("__global__ void (\\w+)\\(");
   const char* launch = waits(text) ? "launch_values" : "launch_plain";
   for (std::sregex_iterator at(text.begin(), text.end(), kernel), end;
@@ -139,6 +133,11 @@ std::string host_text(const std::string& text) {
 }
 
 }  // namespace
+
+void emulator::keep_text(const char* name, const char* text) {
+  const char* where = std::getenv("TAEDA_EMULATOR_TEXTS");
+  if (where != nullptr) std::ofstream(fs::path(where) / name) << text;
+}
 
 EXPORT nvrtcVersion(int* major, int* minor) {
   *major = 0;  // no number of NVIDIA's
@@ -163,7 +162,6 @@ EXPORT nvrtcDestroyProgram(Program** program) {
 }
 EXPORT nvrtcCompileProgram(Program* program, int, const char* const*) {
   std::lock_guard guard(emulator::Machine::get().mutex);
-  keep_text(program->text);
   write_headers(*program);
   precompile();
   static int number = 0;

@@ -1,9 +1,9 @@
 """What holds in every test program.
 
 Random numbers are the same in each run of a test, of whichever other tests it runs with
-(see `seeds`). What crashes says where (`tools/dev test` names the library that shows it), what hangs
-stands by name in the folder that TAEDA_RUNNING_TESTS names, a file a process, and
-Ctrl-C arrives: shells start what runs in the background without it.
+(`seeds`). What crashes says where (`tools/dev test` names the library that shows it),
+what hangs stands by name in the folder that TAEDA_RUNNING_TESTS names, a file a
+process, and Ctrl-C arrives: shells start what runs in the background without it.
 """
 
 from __future__ import annotations

@@ -43,8 +43,10 @@ def library() -> pathlib.Path:
 def environment() -> dict[str, str]:
     """Variables by which a process finds the emulated devices."""
     path = str(library())
-    # Programs of the emulator are no programs of a GPU.
-    cache = cmake.build_dir() / "emulator" / "programs"
+    # Programs of the emulator are no programs of a GPU. As ccache's objects they serve
+    # every checkout: their names have all that they are made from.
+    caches = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    cache = pathlib.Path(caches) / "taeda-emulator"
     inherited = os.environ.get("PYTHONPATH")
     places = [str(ROOT / "python"), *([inherited] if inherited else [])]
     return {

@@ -22,12 +22,7 @@ ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
     ],
 )
 def test_on_emulated_devices(name: str, least: int, tmp_path: Path) -> None:
-    # Kept programs would not be compiled, and have no text here.
-    run(
-        name,
-        TAEDA_CACHE_DIR=str(tmp_path / "programs"),
-        TAEDA_EMULATOR_TEXTS=str(tmp_path),
-    )
+    run(name, TAEDA_EMULATOR_TEXTS=str(tmp_path))
     refused_by_nvrtc(tmp_path, least)
 
 

@@ -21,11 +21,7 @@ from test_device_kernels import ARCHITECTURES
     ],
 )
 def test_on_emulated_devices(name: str, least: int, tmp_path: Path) -> None:
-    run(
-        name,
-        TAEDA_CACHE_DIR=str(tmp_path / "programs"),
-        TAEDA_EMULATOR_TEXTS=str(tmp_path),
-    )
+    run(name, TAEDA_EMULATOR_TEXTS=str(tmp_path))
     texts = {}
     for path in sorted(tmp_path.glob("*.cu")):
         text = path.read_text()
