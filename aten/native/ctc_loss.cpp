@@ -44,7 +44,8 @@ void check_arguments(const T& log_probs,
               "ctc_loss: expected targets of type Long or Int, got ",
               targets.dtype());
   const auto steps = log_probs.sizes()[0], batch = log_probs.sizes()[1];
-  TAEDA_CHECK(log_probs.numel() > 0, "ctc_loss: log_probs tensor must not be empty");
+  TAEDA_CHECK(log_probs.numel() > 0,
+              "ctc_loss: log_probs tensor must not be empty");
   TAEDA_CHECK(blank >= 0 && blank < log_probs.sizes()[2],
               "blank must be in label range, got ",
               blank,

@@ -42,9 +42,8 @@ Tensor cosine_similarity(const Tensor& x1,
       is_floating(type) || is_complex(type),
       "expected common dtype to be floating point, yet common dtype is ",
       type);
-  TAEDA_CHECK(eps >= 0,
-              "cosine_similarity: eps must be non-negative, got: ",
-              eps);
+  TAEDA_CHECK(
+      eps >= 0, "cosine_similarity: eps must be non-negative, got: ", eps);
   auto floating = [&](const Tensor& t) {
     return is_integral(t.dtype(), true) ? ops::to(t, type) : t;
   };

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace taeda::expr {
@@ -89,6 +90,29 @@ Point point(const OperatorEntry& op, const Graph& g, Id forward, int which) {
   return p;
 }
 
+// Of the numbers that C++ works out of the arguments, those that the gradient
+// alone has.
+void work_out(const OperatorEntry& op, Values& values) {
+  const RecordInfo& record = *op.info->record;
+  std::vector<std::string> names = numbers_of(record.expressions);
+  auto is_known = [&](const auto& name) { return values.count(name) != 0; };
+  if (std::all_of(names.begin(), names.end(), is_known)) return;
+  Stack stack;
+  for (const ArgInfo& a : arguments_of(*op.info)) {
+    if (a.type == ValueType::Tensor) {
+      stack.push_back(IValue(make_tensor("test", {}, kDouble)));
+    } else {
+      std::string name(name_of(a, op.schema));
+      stack.push_back(IValue(Scalar(values.at(name).number.real())));
+    }
+  }
+  op.from_stack(op, record.numbers, stack);
+  TensorBase known = stack[0].get<TensorBase>();
+  for (size_t i = 0; i < names.size(); ++i) {
+    values.emplace(names[i], Value::of(known.const_data<double>()[i]));
+  }
+}
+
 // A derivative that nobody has a formula of is recorded as nan.
 bool is_unknown(const Graph& g, Id derivative, const char* factor) {
   return to_text(g, derivative) == std::string(factor) + " * nan";
@@ -120,6 +144,7 @@ TEST(Expressions, RecordedAndDerivedGradientsAreSlopes) {
       for (int which = 0; which < 3; ++which) {
         Point p = point(*op, g, forward, which);
         if (!p.usable) continue;
+        work_out(*op, p.values);
         double expected = slope(g, forward, p.values, var);
         if (!std::isfinite(expected)) continue;
         double bound = 2e-4 * std::max(1.0, std::abs(expected));
