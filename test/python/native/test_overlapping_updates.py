@@ -33,7 +33,7 @@ def test_parts_of_itself_are_refused(name: str) -> None:
     CALLS[name](x, x[:3].clone())
 
 
-@pytest.mark.parametrize("name", CALLS.keys() - {"index_put_", "setitem"})
+@pytest.mark.parametrize("name", sorted(CALLS.keys() - {"index_put_", "setitem"}))
 def test_one_element_seen_often_is_refused(name: str) -> None:
     x = taeda.ones(1).expand(6)
     with pytest.raises(RuntimeError, match="unsupported operation: more than one"):
