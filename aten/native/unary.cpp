@@ -1,23 +1,17 @@
 // What unary operators with parameters refuse; those made of others.
-#include <taeda/aten/iter/exact_out.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/gen/native/mvlgamma.h>
-#include <taeda/gen/native/nan_to_num.h>
 #include <taeda/gen/native/polygamma.h>
 #include <taeda/gen/native/round.h>
-#include <taeda/gen/ops/_nan_to_num.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/arange.h>
 #include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/lgamma.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/polygamma.h>
-#include <taeda/gen/ops/resolve_conj.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/unsqueeze.h>
-#include <taeda/gen/ops/view_as_complex.h>
-#include <taeda/gen/ops/view_as_real.h>
 
 namespace taeda::native {
 
@@ -47,41 +41,6 @@ Tensor mvlgamma(const Tensor& self, int64_t p) {
   const double log_pi = 1.1447298858494002;
   Tensor sum = ops::sum(ops::lgamma(shifted), IntArrayRef{-1});
   return ops::add(sum, Scalar(0.25 * log_pi * (p * (p - 1))));
-}
-
-Tensor nan_to_num(const Tensor& self,
-                  std::optional<double> nan,
-                  std::optional<double> posinf,
-                  std::optional<double> neginf) {
-  if (!self.is_complex()) return ops::_nan_to_num(self, nan, posinf, neginf);
-  Tensor parts = ops::view_as_real(ops::resolve_conj(self));
-  return ops::view_as_complex(ops::_nan_to_num(parts, nan, posinf, neginf));
-}
-
-void nan_to_num_(const Tensor& self,
-                 std::optional<double> nan,
-                 std::optional<double> posinf,
-                 std::optional<double> neginf) {
-  if (!self.is_complex()) {
-    ops::_nan_to_num_(self, nan, posinf, neginf);
-  } else if (self.is_conj()) {
-    ops::copy_(self, nan_to_num(self, nan, posinf, neginf));
-  } else {
-    ops::_nan_to_num_(ops::view_as_real(self), nan, posinf, neginf);
-  }
-}
-
-void nan_to_num_out(const Tensor& self,
-                    std::optional<double> nan,
-                    std::optional<double> posinf,
-                    std::optional<double> neginf,
-                    const Tensor& out) {
-  if (self.is_complex()) {
-    derived::write_exact(
-        "nan_to_num", nan_to_num(self, nan, posinf, neginf), out);
-  } else {
-    ops::_nan_to_num_out(self, nan, posinf, neginf, out);
-  }
 }
 
 void check_round_decimals(const Tensor& self, int64_t decimals) {

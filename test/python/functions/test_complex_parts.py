@@ -73,22 +73,3 @@ def test_negated_copies_of_other_types() -> None:
     copy = halves.conj()._neg_view().clone()
     assert copy.real.tolist() == [0, -1, -2] and copy.imag.tolist() == [1, 1, 1]
     assert taeda.arange(5)._neg_view().clone().tolist() == [0, -1, -2, -3, -4]
-
-
-NONFINITE = [float("nan"), float("inf"), -float("inf"), -0.0, 2.5]
-
-
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("given", [{}, {"nan": 5.0, "posinf": float("inf")}])
-def test_nan_to_num_treats_each_part_by_itself(dtype, given) -> None:
-    kind = getattr(taeda, dtype)
-    part = taeda.tensor(NONFINITE, dtype=kind.to_real())
-    z = taeda.complex(*taeda.meshgrid(part, part, indexing="ij"))
-    want = [taeda.nan_to_num(p, **given) for p in (z.real, z.imag)]
-    out, written, lazy = taeda.empty(0, dtype=kind), z.clone(), z.clone().conj()
-    taeda.nan_to_num(z, **given, out=out)
-    lazy.nan_to_num_(**given)
-    for y in (z.nan_to_num(**given), out, written.nan_to_num_(**given)):
-        assert y.dtype == kind and y.real.equal(want[0]) and y.imag.equal(want[1])
-    imag = taeda.nan_to_num(-z.imag, **given)
-    assert lazy.real.equal(want[0]) and lazy.imag.equal(imag)
