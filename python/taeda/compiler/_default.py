@@ -175,6 +175,8 @@ def _symbols_of(entry, nodes):
 
 
 _set_gradient = vars(_C.TensorBase)["grad"].__set__
+
+
 def _branches(call) -> bool:
     """Whether elements decide what runs: a branch, or one more turn of a loop."""
     forms = sys.modules.get("taeda._higher_order_ops._graph_forms")

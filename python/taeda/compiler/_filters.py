@@ -29,7 +29,12 @@ def skip_guard_on_inbuilt_nn_modules_unsafe(guard_entries) -> list[bool]:
 
 
 def skip_guard_on_all_nn_modules_unsafe(guard_entries) -> list[bool]:
-    """Leaves out guards on modules and all that hangs on them."""
+    """Leaves out guards on modules and all that hangs on them.
+
+    Example:
+        >>> filter = taeda.compiler.skip_guard_on_all_nn_modules_unsafe
+        >>> net = taeda.compile(taeda.nn.ReLU(), options={"guard_filter_fn": filter})
+    """
     return [
         not entry.orig_guard.source.is_unspecialized_nn_module()
         for entry in guard_entries
@@ -41,6 +46,10 @@ def keep_tensor_guards_unsafe(guard_entries, keep_parameters: bool = False):
 
     Args:
         keep_parameters: whether those on parameters stay too.
+
+    Example:
+        >>> filter = taeda.compiler.keep_tensor_guards_unsafe
+        >>> net = taeda.compile(taeda.nn.ReLU(), options={"guard_filter_fn": filter})
     """
     from taeda.nn import Parameter
 
@@ -63,5 +72,10 @@ def skip_guard_on_globals_unsafe(guard_entries) -> list[bool]:
 
 
 def skip_all_guards_unsafe(guard_entries) -> list[bool]:
-    """Leaves out all guards."""
+    """Leaves out all guards.
+
+    Example:
+        >>> filter = taeda.compiler.skip_all_guards_unsafe
+        >>> net = taeda.compile(taeda.nn.ReLU(), options={"guard_filter_fn": filter})
+    """
     return [False] * len(guard_entries)

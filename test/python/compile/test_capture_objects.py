@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import taeda
 from taeda.compiler._frames import capture
@@ -472,8 +473,6 @@ def test_names_of_the_library_that_are_opened_late() -> None:
 
 
 def test_arrays_that_are_made_inside() -> None:
-    np = pytest.importorskip("numpy")
-
     def program(x):
         return taeda.from_numpy(np.ones(3, dtype=np.float32)) * x
 

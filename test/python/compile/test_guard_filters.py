@@ -7,6 +7,7 @@ import importlib
 
 import pytest
 import taeda
+import torch
 
 SCALE = 2.0
 TABLE = [1.0, 2.0]
@@ -214,8 +215,6 @@ PROGRAMS = ("scaled", "with_table")
     ],
 )
 def test_graphs_are_as_many_as_in_pytorch(monkeypatch, name, keep) -> None:
-    torch = pytest.importorskip("torch")
-
     def counts(library):
         library._dynamo.reset()
         graphs = []

@@ -360,7 +360,7 @@ def test_a_model_trains_across_two_devices() -> None:
             with taeda.no_grad():
                 for parameter, grad in zip(parameters, gradients, strict=True):
                     parameter.sub_(grad, alpha=0.1)
-            found.append(float(loss))
+            found.append(loss.item())
         return found
 
     got = losses(lambda i: f"cuda:{i}")
