@@ -102,7 +102,7 @@ Tensor with_probabilities(const Tensor& self,
                           int64_t reduction,
                           double smoothing) {
   int64_t class_dim = self.dim() == 1 ? 0 : 1;
-  const SymInt& classes = symbolic_sizes(self)[class_dim];
+  const SymInt& classes = symbolic_size(self, class_dim);
   check_class_weight(weight, classes);
   Tensor logs = ops::log_softmax(self, class_dim, self.dtype());
   Tensor goal = target;
@@ -170,7 +170,7 @@ bool takes_rows(const Tensor& self,
                 const Tensor& target,
                 const Tensor& weight) {
   bool shapes = self.dim() == 2 && target.dim() == 1 &&
-                same_size(self, 0, target, 0) && symbolic_sizes(self)[1] > 0;
+                same_size(self, 0, target, 0) && symbolic_size(self, 1) > 0;
   if (!shapes) return false;
   bool types = self.is_floating_point() && !is_float8(self.dtype()) &&
                (target.dtype() == kLong || target.dtype() == kByte);

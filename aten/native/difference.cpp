@@ -41,9 +41,9 @@ Tensor diff(const Tensor& self,
   parts.push_back(self);
   if (append && append->defined()) parts.push_back(*append);
   Tensor now = parts.size() == 1 ? self : ops::cat(parts, at);
-  if (symbolic_sizes(now)[at] < n) n = now.sizes()[at];
+  if (symbolic_size(now, at) < n) n = now.sizes()[at];
   for (int64_t i = 0; i < n; ++i) {
-    SymInt left = symbolic_sizes(now)[at] - SymInt(1);
+    SymInt left = symbolic_size(now, at) - SymInt(1);
     Tensor later = sym::narrow(now, at, 1, left);
     Tensor earlier = sym::narrow(now, at, 0, left);
     now = now.dtype() == kBool ? ops::logical_xor(later, earlier)

@@ -201,7 +201,7 @@ Extent extent_of(const Tensor& self, Length n, int64_t dim) {
                  "Dimension specified as ",
                  dim,
                  " but tensor has no dimensions");
-  return {{d}, {n ? SymInt(*n) : symbolic_sizes(self)[d]}};
+  return {{d}, {n ? SymInt(*n) : symbolic_size(self, d)}};
 }
 
 Extent extent_of(const Tensor& self, Lengths s, Lengths dim) {
@@ -229,7 +229,7 @@ Extent extent_of(const Tensor& self, Lengths s, Lengths dim) {
   }
   for (size_t i = 0; i < found.dims.size(); ++i) {
     int64_t size = s ? (*s)[i] : -1;
-    found.sizes.push_back(size == -1 ? symbolic_sizes(self)[found.dims[i]]
+    found.sizes.push_back(size == -1 ? symbolic_size(self, found.dims[i])
                                      : SymInt(size));
   }
   return found;
@@ -244,8 +244,8 @@ Tensor resized(const Tensor& self, const Extent& extent) {
     int64_t d = extent.dims[i];
     const SymInt& size = extent.sizes[i];
     check_length(size);
-    if (symbolic_sizes(x)[d] > size) x = sym::slice(x, d, 0, size, 1);
-    SymInt missing = size - symbolic_sizes(x)[d];
+    if (symbolic_size(x, d) > size) x = sym::slice(x, d, 0, size, 1);
+    SymInt missing = size - symbolic_size(x, d);
     pad[static_cast<size_t>(2 * (self.dim() - 1 - d) + 1)] = missing;
     longer |= missing > 0;
   }
@@ -283,9 +283,9 @@ Tensor to_real(std::string_view name,
                Norm norm,
                bool forward) {
   TAEDA_CHECK(!extent.dims.empty(), name, " must transform at least one axis");
-  SymInt last =
-      given ? extent.sizes.back()
-            : (symbolic_sizes(self)[extent.dims.back()] - 1) * SymInt(2);
+  SymInt last = given
+                    ? extent.sizes.back()
+                    : (symbolic_size(self, extent.dims.back()) - 1) * SymInt(2);
   check_length(last);
   extent.set_last(last / SymInt(2) + 1);
   Tensor x = resized(promoted(self, true), extent);

@@ -201,7 +201,7 @@ Tensor glu(const Tensor& self, int64_t dim) {
   TAEDA_CHECK(self.dim() > 0,
               "glu: glu does not support 0-dimensional tensors");
   int64_t at = wrap_dim(dim, self.dim());
-  const SymInt& size = symbolic_sizes(self)[at];
+  const SymInt& size = symbolic_size(self, at);
   TAEDA_CHECK(size % SymInt(2) == 0,
               "glu: Halving dimension must be even, but dimension ",
               at,

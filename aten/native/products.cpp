@@ -210,7 +210,7 @@ Tensor tensordot(const Tensor& self,
   Tensor x = self, y = other;
   SymInt inner_size = 1;
   for (size_t i = 0; i < a.size(); ++i) {
-    SymInt s1 = symbolic_sizes(x)[a[i]], s2 = symbolic_sizes(y)[b[i]];
+    SymInt s1 = symbolic_size(x, a[i]), s2 = symbolic_size(y, b[i]);
     if (s2 == 1 && s1 != 1) {
       x = ops::sum(x, IntArrayRef{a[i]}, true, x.dtype());
       s1 = 1;

@@ -25,7 +25,7 @@ Tensor channel_shuffle(const Tensor& self, int64_t groups) {
               "channel_shuffle expects input with > 2 dims, but got input with "
               "sizes ",
               symbolic_sizes(self));
-  const SymInt& c = symbolic_sizes(self)[1];
+  const SymInt& c = symbolic_size(self, 1);
   TAEDA_CHECK(groups > 0,
               "Number of groups to divide channels in must be positive. Value "
               "of groups:",
@@ -66,7 +66,7 @@ Tensor neighbours(const Tensor& y, int64_t dim) {
 }
 
 bool is_empty_along(const Tensor& y, int64_t dim) {
-  return symbolic_sizes(y)[wrap_dim(dim, y.dim())] == 0;
+  return symbolic_size(y, dim) == 0;
 }
 
 Tensor zero_integral(const Tensor& y, int64_t dim) {

@@ -10,6 +10,16 @@ namespace taeda::native {
 inline ArrayRef<SymInt> symbolic_sizes(const Tensor& t) {
   return sym_sizes(*t.impl());
 }
+// Of a dim that a program names: raises where there is none.
+inline const SymInt& symbolic_size(const Tensor& t, int64_t dim) {
+  int64_t wrapped = wrap_dim(dim, t.dim());
+  TAEDA_CHECK_AS(Index,
+                 t.dim() > 0,
+                 "Dimension specified as ",
+                 dim,
+                 " but tensor has no dimensions");
+  return symbolic_sizes(t)[static_cast<size_t>(wrapped)];
+}
 inline bool has_no_elements(const Tensor& t) {
   return t.impl()->is_symbolic() ? sym_numel(*t.impl()) == 0 : t.numel() == 0;
 }

@@ -268,7 +268,7 @@ Views tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
   dim = wrap_dim(dim, self.dim());
   TAEDA_CHECK(
       sections > 0, "number of sections must be larger than 0, got ", sections);
-  const SymInt& whole = symbolic_sizes(self)[dim];
+  const SymInt& whole = symbolic_size(self, dim);
   SymInt each = whole / SymInt(sections), more = whole % SymInt(sections);
   SymInt start = 0;
   Views out;
