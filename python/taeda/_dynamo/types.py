@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import NamedTuple
 
 __all__ = ["Guard", "GuardFilterEntry", "GuardSource"]
@@ -44,7 +45,12 @@ class Guard(NamedTuple):
     source: GuardSource
 
 
-class GuardFilterEntry(NamedTuple):
+class GuardFilterEntry(
+    namedtuple(
+        "GuardFilterEntry",
+        "name has_value value guard_type derived_guard_types is_global orig_guard",
+    )
+):
     """A guard, as a filter sees it.
 
     Args:
@@ -56,13 +62,7 @@ class GuardFilterEntry(NamedTuple):
             must hold of symbolic sizes), ...
         derived_guard_types: nothing here; each guard is an entry.
         is_global: whether it is found by a global and not by an argument.
-        orig_guard: the name again, with the source.
+        orig_guard: the name again, with the source, a `Guard`.
     """
 
-    name: str
-    has_value: bool
-    value: object
-    guard_type: str
-    derived_guard_types: tuple[str, ...]
-    is_global: bool
-    orig_guard: Guard
+    __slots__ = ()

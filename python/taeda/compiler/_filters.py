@@ -15,6 +15,11 @@ __all__ = [
 ]
 
 
+def _without(kind: str, guard_entries) -> list[bool]:
+    """Keeps what is looked up in sources of other kinds (a question of the source)."""
+    return [not getattr(e.orig_guard.source, kind)() for e in guard_entries]
+
+
 def skip_guard_on_inbuilt_nn_modules_unsafe(guard_entries) -> list[bool]:
     """Leaves out guards on the library's own modules, such as `nn.Linear`.
 
@@ -22,10 +27,7 @@ def skip_guard_on_inbuilt_nn_modules_unsafe(guard_entries) -> list[bool]:
         >>> filter = taeda.compiler.skip_guard_on_inbuilt_nn_modules_unsafe
         >>> net = taeda.compile(taeda.nn.ReLU(), options={"guard_filter_fn": filter})
     """
-    return [
-        not entry.orig_guard.source.is_unspecialized_builtin_nn_module()
-        for entry in guard_entries
-    ]
+    return _without("is_unspecialized_builtin_nn_module", guard_entries)
 
 
 def skip_guard_on_all_nn_modules_unsafe(guard_entries) -> list[bool]:
@@ -35,10 +37,7 @@ def skip_guard_on_all_nn_modules_unsafe(guard_entries) -> list[bool]:
         >>> filter = taeda.compiler.skip_guard_on_all_nn_modules_unsafe
         >>> net = taeda.compile(taeda.nn.ReLU(), options={"guard_filter_fn": filter})
     """
-    return [
-        not entry.orig_guard.source.is_unspecialized_nn_module()
-        for entry in guard_entries
-    ]
+    return _without("is_unspecialized_nn_module", guard_entries)
 
 
 def keep_tensor_guards_unsafe(guard_entries, keep_parameters: bool = False):
