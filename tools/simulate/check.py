@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import events, machine
-from .engine import Group, Replay
+from .engine import Group, replay
 from .network import Host
 from .settings import Setting
 
@@ -19,7 +19,6 @@ __all__ = ["Row", "in_turns", "measured", "predict", "predicted"]
 
 STEPS = 24
 LATER = 6  # steps that are replayed before those that count, and of these
-Schedules = dict[int, list[events.Event]]
 
 
 @dataclass(frozen=True)
@@ -55,19 +54,10 @@ def measure(setting: Setting) -> float:
         return statistics.median(float(path.read_text()) for path in paths)
 
 
-def record(
-    setting: Setting, cores: int, slept: dict[int, list[bool]] | None = None
-) -> Schedules:
-    """The ranks' schedules, recorded at once on the cores that they will share.
-
-    Args:
-        slept: by rank, for each wait of a step, whether the core is given away; without
-            it, at each.
-    """
+def record(setting: Setting, cores: int) -> dict[int, list[events.Event]]:
+    """The ranks' schedules, recorded at once on the cores that they will share."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for rank, flags in (slept or {}).items():
-            (folder / f"slept.{rank}").write_text(json.dumps(flags))
         os.mkfifo(folder / "cores")
         tokens = os.open(folder / "cores", os.O_RDWR)
         os.write(tokens, b"." * cores)
@@ -77,38 +67,25 @@ def record(
         return {r: events.load(folder / f"schedule.{r}") for r in ranks}
 
 
-def _replayed(schedules: Schedules, host: Host, steps: int) -> tuple[float, Replay]:
-    """Seconds until all ranks of a host have run so many steps.
+def predict(schedules: dict[int, list[events.Event]], host: Host) -> float:
+    """Seconds of a step of ranks that share a host: the mean of later ones.
 
     Ranks begin a step when they have ended the one before, not when all have.
     """
     everyone = tuple(schedules)
     groups = {"0": Group(everyone, len(everyone))}
-    several = {r: events.repeated(e, steps) for r, e in schedules.items()}
-    played = Replay(several, groups, host, cores=host.cores, slice=machine.SLICE)
-    return played.run(), played
 
+    def seconds(steps: int) -> float:
+        several = {r: events.repeated(e, steps) for r, e in schedules.items()}
+        return replay(several, groups, host, cores=host.cores, slice=machine.SLICE)
 
-def predict(schedules: Schedules, host: Host) -> float:
-    """Seconds of a step of ranks that share a host: the mean of later ones."""
-    few, many = (_replayed(schedules, host, n)[0] for n in (LATER, 2 * LATER))
-    return (many - few) / LATER
-
-
-def _last_waits(schedules: Schedules, host: Host) -> dict[int, list[bool]]:
-    """By rank, which waits of the last of several steps are sleep."""
-    played = _replayed(schedules, host, LATER)[1]
-    flags = {rank: played.slept(rank) for rank in schedules}
-    return {rank: all_[-(len(all_) // LATER) :] for rank, all_ in flags.items()}
+    return (seconds(2 * LATER) - seconds(LATER)) / LATER
 
 
 def _predicted_once(setting: Setting) -> float:
-    """The caches are those of ranks that sleep where the replay says, so it has two
-    turns: the first is recorded as if they slept at each wait."""
     cores = os.cpu_count() or 1
-    host = machine.calibrate(cores)
-    slept = _last_waits(record(setting, cores), host)
-    return predict(record(setting, cores, slept), host)
+    host = machine.calibrate(cores, setting.ranks)
+    return predict(record(setting, cores), host)
 
 
 def predicted(settings: Iterable[Setting], path: Path, rounds: int = 3) -> None:

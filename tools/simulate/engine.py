@@ -15,7 +15,6 @@ __all__ = ["Group", "Replay", "replay"]
 # What Linux gives a thread before another of the same kind has its core.
 SLICE = 3e-3
 _MAIN = "main"
-_WAITING = "waiting"
 _NOTHING = 1e-12
 # What a thread needs a core for before others see that it has come.
 _COMING = 2e-6
@@ -43,7 +42,6 @@ class _Rank:
     done: set = field(default_factory=set)
     # Calls of which only this rank's own work is left: waiting for them is no sleep.
     coming: set = field(default_factory=set)
-    slept: list[bool] = field(default_factory=list)  # of each wait
     waits: int | None = None
     waits_since: float = 0.0
     streams: dict[str, deque] = field(default_factory=dict)
@@ -111,10 +109,6 @@ class Replay:
         self._asked: dict[tuple[int, int], deque] = {}
         self.exposed = 0.0  # seconds that the slowest rank did not compute
 
-    def slept(self, rank: int) -> list[bool]:
-        """For each wait of a rank, in order, whether its core was free meanwhile."""
-        return self._ranks[rank].slept
-
     def run(self) -> float:
         """Seconds until the last rank has ended.
 
@@ -154,8 +148,7 @@ class Replay:
             job.left -= passed * rate
             job.slice -= passed
         for job in [job for job in self._running if job.left <= _NOTHING]:
-            if job in self._running:  # not stopped by one before it
-                self._end_job(job)
+            self._end_job(job)
         for job in [job for job in self._running if job.slice <= _NOTHING]:
             job.slice = self._slice
             if self._ready:
@@ -182,12 +175,6 @@ class Replay:
         else:
             self._ready.append(_Job(seconds, rank, thread, then, self._slice))
 
-    def _stop(self, rank: int, thread: str) -> None:
-        """Takes what is left of a thread's work away."""
-        for jobs in (self._running, self._ready):
-            for job in [j for j in jobs if (j.rank, j.thread) == (rank, thread)]:
-                jobs.remove(job)
-
     def _after(self, seconds: float, then) -> None:
         heapq.heappush(self._timers, (self._now + seconds, next(self._order), then))
 
@@ -201,9 +188,7 @@ class Replay:
             if isinstance(event, Call):
                 self._call(rank, event)
             elif isinstance(event, Wait):
-                if self._waits(state, event.number):
-                    if self._costs.block and state.slept[-1]:
-                        self._work(rank, _WAITING, self._costs.block, lambda: None)
+                if self._waits(rank, event.number):
                     return
             elif event.seconds > 0.0:
                 seconds = event.seconds / state.speed
@@ -213,20 +198,21 @@ class Replay:
         if state.ended is None:
             state.ended = self._now
 
-    def _waits(self, state: _Rank, number: int) -> bool:
+    def _waits(self, rank: int, number: int) -> bool:
         """Whether a rank stands still until a call has ended."""
-        ended = number in state.done
-        state.slept.append(not ended and number not in state.coming)
-        if not ended:
-            state.waits, state.waits_since = number, self._now
-        return not ended
+        state = self._ranks[rank]
+        if number in state.done:
+            return False
+        state.waits, state.waits_since = number, self._now
+        if self._costs.block and number not in state.coming:
+            self._work(rank, _MAIN, self._costs.block, lambda: None)
+        return True
 
     def _finish(self, rank: int, number: int, *, later: bool = True) -> None:
         state = self._ranks[rank]
         state.done.add(number)
         if state.waits == number:
             state.waits = None
-            self._stop(rank, _WAITING)
             # Who runs a collective itself is awake at its end.
             since = state.waits_since if later else self._now
             self._wake(since, lambda: self._advance(rank))

@@ -187,24 +187,36 @@ def _times(world: int) -> dict[str, float]:
     return {key: statistics.median(values) for key, values in rows.items()}
 
 
-def _curve(times: dict[str, float], name: str) -> Curve:
-    """Of what each size took beyond the smallest call; more bytes never take less."""
-    took = [max(0.0, times[f"{name}.{size}"] - times["tiny"]) for size in SIZES]
+def _curve(times: dict[str, float], name: str, turns: float = 1.0) -> Curve:
+    """Of what each size took beyond the smallest call; more bytes never take less.
+
+    Args:
+        turns: how many ranks one core served.
+    """
+    took = [max(0.0, times[f"{name}.{size}"] - times["tiny"]) / turns for size in SIZES]
     return Curve(tuple(zip(SIZES, itertools.accumulate(took, max), strict=True)))
 
 
-def calibrate(cores: int) -> Host:
-    """This machine's figures, of as many ranks as cores and of twice as many."""
-    few, many = _times(cores), _times(2 * cores)
+def calibrate(cores: int, ranks: int) -> Host:
+    """This machine's figures, of as many ranks as cores and of those that will run."""
+    few = _times(cores)
+    shared = {}
+    if ranks > cores:
+        many = _times(ranks)
+        shared = {
+            "switch": max(0.0, many["tiny"] - few["tiny"]) / (ranks - cores),
+            "copy_in_turns": _curve(many, "copy", ranks / cores),
+            "reduce_in_turns": _curve(many, "reduce", ranks / cores),
+        }
     return Host(
         cores=cores,
         latency=few["tiny"],
-        switch=max(0.0, many["tiny"] - few["tiny"]) / cores,
         wake=max(0.0, few["wake"] - few["tiny"]),
         block=few["block"],
         post=few["post"],
         copy=_curve(few, "copy"),
         reduce=_curve(few, "reduce"),
+        **shared,
     )
 
 

@@ -184,14 +184,17 @@ class Host:
 
     cores: int
     latency: float
-    switch: float
     copy: Curve
     reduce: Curve
+    switch: float = 0.0
     wake: float = 0.0
     block: float = 0.0
     post: float = 0.0
     spin: float = 20e-6
     interference: float = 0.0
+    # Of ranks that take turns on cores, and find the others' bytes in the caches.
+    copy_in_turns: Curve | None = None
+    reduce_in_turns: Curve | None = None
 
     def cost(self, kind: str, size: int, count: int, span: int = 1) -> Cost:
         """As of `Network`."""
@@ -208,7 +211,11 @@ class Host:
         }.get(kind, 0.0)
         reduced = count if kind in ("all_reduce", "reduce_scatter", "reduce") else 0.0
         waiting = max(0, size - self.cores)
-        work = self.copy(copied) + self.reduce(reduced)
+        copy, reduce = self.copy, self.reduce
+        if waiting:
+            copy = self.copy_in_turns or copy
+            reduce = self.reduce_in_turns or reduce
+        work = copy(copied) + reduce(reduced)
         return Cost(self.latency + waiting * self.switch, work)
 
     def message(self, count: int, distance: int) -> Cost:

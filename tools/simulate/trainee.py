@@ -9,7 +9,6 @@ take cores. SHAPE is as of `settings.Shape`.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -100,15 +99,10 @@ class Answering(FakeBackend):
 
     cores: Cores
     shape: Shape
-    slept: list[bool] | None = None  # for each wait of a step; None: at all
 
     waits_long = False
-    waits = 0
 
     def _pause(self) -> None:
-        here, self.waits = self.waits, self.waits + 1
-        if self.slept and not self.slept[here % len(self.slept)]:
-            return
         self.cores.give()
         if self.waits_long:
             time.sleep(LEFT)
@@ -133,8 +127,6 @@ def join(rank: int, world: int, folder: Path, recorded: Shape | None) -> None:
     """Makes the group; one that answers of itself for a shape that is recorded."""
     if recorded is not None:
         Answering.cores, Answering.shape = Cores(folder), recorded
-        if (found := folder / f"slept.{rank}").exists():
-            Answering.slept = json.loads(found.read_text())
         Answering.cores.take()
         dist.Backend.register_backend(
             "answering",

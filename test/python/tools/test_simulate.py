@@ -11,7 +11,7 @@ import pytest
 import taeda
 import taeda.distributed as dist
 from simulate import check, clusters, events, plan
-from simulate.engine import Group, Replay, replay
+from simulate.engine import Group, replay
 from simulate.events import Call, Compute, Wait
 from simulate.faults import Failures, slowest
 from simulate.network import Cost, Curve, Host, Level, Network
@@ -161,7 +161,7 @@ def test_waiting_for_ever_is_refused() -> None:
 
 def test_who_sleeps_is_woken() -> None:
     none = Curve.per_byte(0.0)
-    host = Host(2, latency=0.0, switch=0.0, copy=none, reduce=none, wake=0.5)
+    host = Host(2, latency=0.0, copy=none, reduce=none, wake=0.5)
     mine = [Call("all_reduce", 1, 8, later=False), Wait(1)]
     groups = {"0": Group((0, 1), 2)}
     assert replay({0: mine, 1: mine}, groups, host) == 0.0
@@ -299,7 +299,7 @@ def test_what_is_predicted_is_written_before_it_is_measured(
 
 def test_messages_take_a_core_at_both_ends() -> None:
     copy, reduce = Curve.per_byte(1e-9), Curve.per_byte(0.0)
-    host = Host(2, latency=1e-5, switch=0.0, copy=copy, reduce=reduce, post=2e-5)
+    host = Host(2, latency=1e-5, copy=copy, reduce=reduce, post=2e-5)
     assert host.message(1000, 1) == Cost(1e-5, pytest.approx(2.1e-5))
     passed = [[Call("send", 0, 1000, peer=1), Wait(0)]]
     passed += [[Call("recv", 0, 1000, peer=0), Wait(0)]]
@@ -314,13 +314,22 @@ def test_small_tensors_have_their_own_rate() -> None:
     assert [curve(n) for n in (0, 50, 100, 150, 200, 400)] == [0, 0.5, 1, 2.5, 4, 8]
 
 
-def test_who_waits_takes_a_core_no_longer_than_it_waits() -> None:
-    """And not at all where the message is there; the replay says which waits slept."""
+def test_waiting_for_what_is_there_takes_no_core() -> None:
+    """On one core, which who waits for what comes later takes for a while."""
     none = Curve.per_byte(0.0)
-    host = Host(1, latency=0.0, switch=0.0, copy=none, reduce=none, block=3.0)
-    sender = [Call("send", 0, 8, peer=1), Compute(1.0), Call("send", 1, 8, peer=1)]
-    receiver = [e for n in (0, 1) for e in (Call("recv", n, 8, peer=0), Wait(n))]
+    host = Host(1, latency=0.0, copy=none, reduce=none, block=3.0, post=0.5)
+    receiver = [Call("recv", 0, 8, peer=0), Wait(0)]
     groups = {"0": Group((0, 1), 2)}
-    played = Replay({0: sender, 1: [Compute(0.5), *receiver]}, groups, host, cores=2)
-    assert played.run() == 1.0
-    assert played.slept(1) == [False, True]
+    for late, end in ((0.0, 4.0), (4.0, 9.0)):
+        sender = [Compute(late), Call("send", 0, 8, peer=1), Compute(1.0)]
+        mine = [Compute(2.0), *receiver] if late == 0.0 else receiver
+        found = replay({0: sender, 1: mine}, groups, host, cores=1, slice=9.0)
+        assert found == pytest.approx(end)
+
+
+def test_bytes_of_ranks_that_take_turns_have_their_own_rate() -> None:
+    rates = [Curve.per_byte(rate) for rate in (1.0, 2.0, 3.0, 4.0)]
+    host = Host(2, 0.0, *rates[:2], copy_in_turns=rates[2], reduce_in_turns=rates[3])
+    assert host.cost("all_gather", 2, 8) == Cost(0.0, 8.0)
+    assert host.cost("all_gather", 4, 8) == Cost(0.0, 24.0)
+    assert host.cost("reduce_scatter", 4, 8) == Cost(0.0, 32.0)
