@@ -135,17 +135,18 @@ def _posting(rank: int) -> float:
 
 
 def _moving(size: int, world: int) -> dict:
-    """Functions that gather and reduce a tensor of so many bytes."""
+    """Functions that gather and reduce a tensor of so many bytes, or a little less."""
     import taeda
     import taeda.distributed as dist
 
+    each = size // 4 // world
     # Tensors by turns: those of a training step are not in the nearest cache either.
-    wholes = [taeda.ones(size // 4) for _ in range(TENSORS)]
-    parts = [taeda.ones(size // 4 // world) for _ in range(TENSORS)]
+    wholes = [taeda.ones(each * world) for _ in range(TENSORS)]
+    parts = [taeda.ones(each) for _ in range(TENSORS)]
 
     def gather(i: int) -> None:
         # Into new memory, as training gathers parameters.
-        dist.all_gather_into_tensor(taeda.empty(size // 4), parts[i])
+        dist.all_gather_into_tensor(taeda.empty(each * world), parts[i])
 
     def reduce(i: int) -> None:
         dist.reduce_scatter_tensor(parts[i], wholes[i])
