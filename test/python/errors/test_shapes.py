@@ -8,7 +8,7 @@ from refusals import cases, check_refused_as_by, check_refused_otherwise
 TABLE = """
 m.trapezoid(T(1.0))  # Dimension specified as -1 but tensor has no dimensions
 m.fft.fftn(T(1.0), dim=(0,))  # Dimension specified as 0 but tensor has no dimensions
-m.tensordot(T(1.0), T(1.0), ([0], [0]))  # Dimension specified as 0 but tensor has no dim
+m.tensordot(T(1.0), T(1.0), ([0], [0]))  # Dimension specified as 0 but tensor has no
 m.histc(T([inf]), 3)  # torch.histc: range of [inf, inf] is not finite
 m.bernoulli(T([2.0]))  # bernoulli: expected every p in [0, 1], got 2
 m.poisson(T([-1.0]))  # poisson: expected rates >= 0, got -1
