@@ -195,13 +195,8 @@ void check_length(const SymInt& n) {
 }
 
 Extent extent_of(const Tensor& self, Length n, int64_t dim) {
-  int64_t d = wrap_dim(dim, self.dim());
-  TAEDA_CHECK_AS(Index,
-                 self.dim() > 0,
-                 "Dimension specified as ",
-                 dim,
-                 " but tensor has no dimensions");
-  return {{d}, {n ? SymInt(*n) : symbolic_size(self, d)}};
+  const SymInt& size = symbolic_size(self, dim);
+  return {{wrap_dim(dim, self.dim())}, {n ? SymInt(*n) : size}};
 }
 
 Extent extent_of(const Tensor& self, Lengths s, Lengths dim) {
