@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import events, machine
+from .cores import Cores
 from .engine import Group, replay
 from .network import Host
 from .settings import Setting
@@ -58,11 +59,8 @@ def record(setting: Setting, cores: int) -> dict[int, list[events.Event]]:
     """The ranks' schedules, recorded at once on the cores that they will share."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        os.mkfifo(folder / "cores")
-        tokens = os.open(folder / "cores", os.O_RDWR)
-        os.write(tokens, b"." * cores)
+        Cores.make(folder, cores, setting.ranks)
         _train(setting, folder, "record")
-        os.close(tokens)
         ranks = range(setting.ranks)
         return {r: events.load(folder / f"schedule.{r}") for r in ranks}
 

@@ -9,7 +9,6 @@ take cores. SHAPE is as of `settings.Shape`.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from datetime import timedelta
@@ -24,6 +23,7 @@ from taeda.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 from taeda.distributed.pipelining._exchange import _HEAD, _describe
 
 from . import events
+from .cores import Cores
 from .machine import before_others
 from .settings import Shape
 
@@ -31,9 +31,6 @@ BATCHES = 8  # of a pipeline
 WARM_UP = 3
 # Steps between two times: to a rank that waits for a core they are long and short.
 TOGETHER = 6
-# Seconds for which who waits for a message leaves its core to other programs, if there
-# are any: they fill the caches with what is theirs.
-LEFT = 3e-4
 
 
 def blocks(width: int, count: int) -> nn.Sequential:
@@ -74,25 +71,6 @@ def pipeline(kind: str, rank: int, world: int, shape: Shape):
     return part.parameters(), step
 
 
-class Cores:
-    """As many tokens as there are cores, in a pipe: who computes has one.
-
-    Ranks that are recorded at once take turns where they would wait for each other, so
-    each finds in the caches what it will find when they do.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._pipe = os.open(folder / "cores", os.O_RDWR)
-
-    def take(self) -> None:
-        """Waits for a core."""
-        os.read(self._pipe, 1)
-
-    def give(self) -> None:
-        """Lets another rank have it."""
-        os.write(self._pipe, b".")
-
-
 class Answering(FakeBackend):
     """Ranks that share cores; messages of a pipeline's neighbours are a head and
     activations of one shape."""
@@ -100,20 +78,16 @@ class Answering(FakeBackend):
     cores: Cores
     shape: Shape
 
-    waits_long = False
+    def _begins(self, kind: str, number: int, peer: int) -> None:
+        self.cores.call(kind, number, peer)
 
-    def _pause(self) -> None:
-        self.cores.give()
-        if self.waits_long:
-            time.sleep(LEFT)
-            self.waits_long = False
-        self.cores.take()
+    def _waits(self, number: int) -> None:
+        self.cores.wait(number)
 
     def recv(self, tensors, srcRank: int, tag: int):
         work = super().recv(tensors, srcRank, tag)
         tensor = tensors[0]
         if tensor.dtype == taeda.int64:
-            self.waits_long = True
             rows, width = self.shape.rows // BATCHES, self.shape.width
             sent = taeda.empty(rows, width, requires_grad=True)
             head = _describe([sent])
@@ -126,8 +100,8 @@ class Answering(FakeBackend):
 def join(rank: int, world: int, folder: Path, recorded: Shape | None) -> None:
     """Makes the group; one that answers of itself for a shape that is recorded."""
     if recorded is not None:
-        Answering.cores, Answering.shape = Cores(folder), recorded
-        Answering.cores.take()
+        Answering.cores, Answering.shape = Cores(folder, rank, world), recorded
+        Answering.cores.join()
         dist.Backend.register_backend(
             "answering",
             lambda store, r, n, limit: Answering(r, n, "0"),
@@ -168,7 +142,7 @@ def main() -> None:
             ends.append(end)
             schedules.append(events.from_record(calls.calls, begin, end))
     if record:
-        Answering.cores.give()
+        Answering.cores.leave()
         events.save(events.typical(schedules), place / f"schedule.{rank}")
     else:
         dist.barrier()

@@ -104,7 +104,7 @@ class _Recorded(DoneWork):
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         call, begin = self._call, time.perf_counter()
-        self._backend._pause()
+        self._backend._waits(call.number)
         place, end = (call.group, call.size), time.perf_counter()
         FakeRecord.note(FakeCall("wait", call.number, *place, 0, begin, end))
         return True
@@ -132,8 +132,11 @@ class FakeBackend(GroupBackend):
     def getBackendName(self) -> str:
         return "fake"
 
-    def _pause(self) -> None:
-        """Called in place of waiting; the time is not the program's own."""
+    def _begins(self, kind: str, number: int, peer: int) -> None:
+        """Called with each call; the time is not the program's own."""
+
+    def _waits(self, number: int) -> None:
+        """Called in place of waiting for a call; the time is not the program's own."""
 
     def _done(
         self, kind, whole: int, outputs=None, fill=(), peer=-1, opts=None
@@ -149,6 +152,7 @@ class FakeBackend(GroupBackend):
                 for out in outs:
                     out.copy_(tensor)
         number, place = next(self._numbers), (self._group_name, self._size)
+        self._begins(kind, number, peer)
         # Messages have no options: they never wait by themselves.
         later = opts.asyncOp if opts is not None else True
         end = time.perf_counter()

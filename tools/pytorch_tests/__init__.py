@@ -1,0 +1,1 @@
+"""Runs PyTorch's own tests on this library and on PyTorch; README.md has the how."""
