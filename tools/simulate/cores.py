@@ -4,54 +4,52 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import mmap
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = ["Cores"]
 
-# Numbers of the file: free cores, all cores, how many ranks are ready.
-_FREE, _CORES, _READY = range(3)
-_HEAD = 3
-
 
 class Cores:
     """The cores that ranks share, where nothing is sent.
 
     A rank that waits for a call which others have not come to leaves its core to the
-    rank that has been ready for longest; who comes last goes on. So each rank finds in
-    the caches what it will find when ranks do wait for each other.
+    rank that has been ready for longest, of those that had this core before if there is
+    one; who comes last goes on. So each rank finds in the caches what it will find when
+    ranks do wait for each other.
 
     Args:
-        folder: where `make` has put the file `cores` and a pipe `turn.R` for each rank.
+        folder: where `make` has put the file `cores`, which is the state that ranks
+            share, and a pipe `turn.R` that wakes each rank.
         rank: this one.
-        ranks: how many there are.
     """
 
-    def __init__(self, folder: Path, rank: int, ranks: int) -> None:
-        self._rank, self._ranks = rank, ranks
+    def __init__(self, folder: Path, rank: int) -> None:
+        self._rank = rank
         self._file = os.open(folder / "cores", os.O_RDWR)
-        self._state = memoryview(mmap.mmap(self._file, 0)).cast("I")
+        with self._state() as state:
+            ranks = len(state["last"])
         self._pipes = [os.open(folder / f"turn.{r}", os.O_RDWR) for r in range(ranks)]
-        at = _HEAD + ranks
-        # By rank, what it waits for: how many calls of whom (its peer and one; 0 is
-        # all ranks), or no calls.
-        self._awaited = self._state[at : at + 2 * ranks]
-        at += 2 * ranks
-        # How often each rank has called a collective, and sent to each.
-        self._called = self._state[at : at + ranks]
-        self._sent = self._state[at + ranks : at + ranks + ranks * ranks]
         self._received = [0] * ranks
-        self._needs: dict[int, tuple[int, int]] = {}
+        # By number of a call, whose calls are waited for, and how many of them.
+        self._needs: dict[int, tuple[str, int]] = {}
 
     @staticmethod
     def make(folder: Path, cores: int, ranks: int) -> None:
         """Writes the files."""
-        numbers = _HEAD + 4 * ranks + ranks * ranks
-        state = memoryview(bytearray(4 * numbers)).cast("I")
-        state[_CORES] = cores
-        (folder / "cores").write_bytes(state)
+        state = {
+            "cores": cores,
+            "free": [],
+            "ready": [],
+            "last": [rank % cores for rank in range(ranks)],  # the core each has had
+            "awaits": {},
+            # How often each rank has called collectives, and sent to another.
+            "called": [0] * ranks,
+            "sent": {f"{a}-{b}": 0 for a in range(ranks) for b in range(ranks)},
+        }
+        (folder / "cores").write_text(json.dumps(state))
         for rank in range(ranks):
             os.mkfifo(folder / f"turn.{rank}")
 
@@ -61,72 +59,75 @@ class Cores:
         Who began alone would find the caches as no other rank leaves them, and keep
         those from starting that have not come yet.
         """
-        with self._locked():
-            self._make_ready(self._rank)
-            if self._state[_READY] == self._ranks:
-                self._state[_FREE] = self._state[_CORES]
+        with self._state() as state:
+            state["ready"].append(self._rank)
+            if len(state["ready"]) == len(state["last"]):
+                state["free"] = [*range(state["cores"])]
         self._sleep()
 
     def leave(self) -> None:
-        """Ends: the next rank has the core."""
-        with self._locked():
-            self._state[_FREE] += 1
+        """Ends: another rank has the core."""
+        with self._state() as state:
+            state["free"].append(state["last"][self._rank])
 
     def call(self, kind: str, number: int, peer: int) -> None:
-        """This rank comes to a call; those that waited for it are ready."""
+        """Comes to a call; those that waited for it are ready."""
         if kind == "recv":
             self._received[peer] += 1
-            self._needs[number] = peer + 1, self._received[peer]
+            self._needs[number] = f"{peer}-{self._rank}", self._received[peer]
             return
-        with self._locked():
+        with self._state() as state:
             if kind == "send":
-                self._sent[self._rank * self._ranks + peer] += 1
+                state["sent"][f"{self._rank}-{peer}"] += 1
             else:
-                self._called[self._rank] += 1
-                self._needs[number] = 0, self._called[self._rank]
-            for rank in range(self._ranks):
-                whom, count = self._awaited[2 * rank : 2 * rank + 2]
-                if count and self._have_come(rank, whom, count):
-                    self._awaited[2 * rank + 1] = 0
-                    self._make_ready(rank)
+                state["called"][self._rank] += 1
+                self._needs[number] = "all", state["called"][self._rank]
+            awaits = state["awaits"]
+            for rank in [r for r in awaits if _have_come(state, *awaits[r])]:
+                del awaits[rank]
+                state["ready"].append(int(rank))
 
     def wait(self, number: int) -> None:
         """Waits for a call that this rank has come to."""
-        whom, count = self._needs.pop(number, (0, 0))
-        with self._locked():
-            if self._have_come(self._rank, whom, count):
+        needs = self._needs.pop(number, None)
+        with self._state() as state:
+            if needs is None or _have_come(state, *needs):
                 return
-            self._awaited[2 * self._rank] = whom
-            self._awaited[2 * self._rank + 1] = count
-            self._state[_FREE] += 1
+            state["awaits"][str(self._rank)] = needs
+            state["free"].append(state["last"][self._rank])
         self._sleep()
 
-    def _have_come(self, rank: int, whom: int, count: int) -> bool:
-        if whom:
-            return self._sent[(whom - 1) * self._ranks + rank] >= count
-        return min(self._called) >= count
-
-    def _make_ready(self, rank: int) -> None:
-        self._state[_HEAD + self._state[_READY]] = rank
-        self._state[_READY] += 1
-
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Free cores go to the ranks that are ready when the lock is given back."""
+    def _state(self) -> Iterator[dict]:
+        """What ranks share, to be changed; then ready ranks have the free cores."""
         fcntl.flock(self._file, fcntl.LOCK_EX)
+        state = json.loads(os.pread(self._file, 1 << 16, 0))
+        begin: list[int] = []
         try:
-            yield
-            count = self._state[_READY]
-            begin = min(count, self._state[_FREE])
-            ranks = self._state[_HEAD : _HEAD + count].tolist()
-            self._state[_FREE] -= begin
-            self._state[_READY] -= begin
-            for place, rank in enumerate(ranks[begin:]):
-                self._state[_HEAD + place] = rank
+            yield state
+            while state["free"] and state["ready"]:
+                begin.append(_next(state))
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, json.dumps(state).encode(), 0)
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
-        for rank in ranks[:begin]:
+        for rank in begin:
             os.write(self._pipes[rank], b".")
 
     def _sleep(self) -> None:
         os.read(self._pipes[self._rank], 1)
+
+
+def _have_come(state: dict, whom: str, count: int) -> bool:
+    if whom == "all":
+        return min(state["called"]) >= count
+    return state["sent"][whom] >= count
+
+
+def _next(state: dict) -> int:
+    """The rank that has a free core now."""
+    core, ready, last = state["free"].pop(0), state["ready"], state["last"]
+    rank = next((r for r in ready if last[r] == core), ready[0])
+    ready.remove(rank)
+    last[rank] = core
+    return rank

@@ -77,7 +77,7 @@ def _messages(rank: int) -> dict[str, float]:
     """Of messages there and back between two ranks.
 
     Returns:
-        wake: seconds until who sleeps has one. block: seconds of a core that waiting
+        wake: seconds until who sleeps has one. hold: seconds of a core that waiting
         asleep takes, beyond those of a message that comes at once. post: those of
         sending or taking a message without waiting.
     """
@@ -106,7 +106,7 @@ def _messages(rank: int) -> dict[str, float]:
             late.append(stamp.item())
     found = {"wake": statistics.median(late[4 * ROUNDS :])}
     if rank == 1:
-        found["block"] = max(0.0, worked[1e-3] - worked[0.0])
+        found["hold"] = max(0.0, worked[1e-3] - worked[0.0])
     found["post"] = _posting(rank)
     return found
 
@@ -132,6 +132,25 @@ def _posting(rank: int) -> float:
             work.wait()
         times.append((time.process_time() - begin) / TENSORS)
     return statistics.median(times)
+
+
+def _blocking(rank: int) -> float:
+    """Seconds of a core that waiting asleep for a collective takes."""
+    import taeda
+    import taeda.distributed as dist
+
+    tiny, worked = taeda.ones(1), {}
+    for pause in (0.0, 1e-3):
+        times = []
+        for _ in range(4 * ROUNDS):
+            dist.barrier()
+            if pause and rank == 0:
+                time.sleep(pause)
+            begin = time.process_time()
+            dist.all_reduce(tiny)
+            times.append(time.process_time() - begin)
+        worked[pause] = statistics.median(times)
+    return max(0.0, worked[1e-3] - worked[0.0])
 
 
 def _moving(size: int, world: int) -> dict:
@@ -168,6 +187,9 @@ def _rank(rank: int, world: int, folder: Path) -> None:
     for size in SIZES:
         for name, call in _moving(size, world).items():
             found.append(f"{name}.{size} {_timed(call, dist.barrier)}")
+    block = _blocking(rank)
+    if rank > 0:
+        found.append(f"block {block}")
     if rank < 2:
         found += [f"{k} {seconds}" for k, seconds in _messages(rank).items()]
     (folder / f"times.{rank}").write_text("\n".join(found))
@@ -214,6 +236,7 @@ def calibrate(cores: int, ranks: int) -> Host:
         latency=few["tiny"],
         wake=max(0.0, few["wake"] - few["tiny"]),
         block=few["block"],
+        hold=few["hold"],
         post=few["post"],
         copy=_curve(few, "copy"),
         reduce=_curve(few, "reduce"),

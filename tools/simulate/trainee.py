@@ -100,7 +100,7 @@ class Answering(FakeBackend):
 def join(rank: int, world: int, folder: Path, recorded: Shape | None) -> None:
     """Makes the group; one that answers of itself for a shape that is recorded."""
     if recorded is not None:
-        Answering.cores, Answering.shape = Cores(folder, rank, world), recorded
+        Answering.cores, Answering.shape = Cores(folder, rank), recorded
         Answering.cores.join()
         dist.Backend.register_backend(
             "answering",
