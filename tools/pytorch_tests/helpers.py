@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
 import sys
+import types
 from pathlib import Path
 
 __all__ = ["Finder", "Missing", "install", "missing"]
@@ -19,6 +22,32 @@ NAMES = (
     "torch.testing._utils",
     "torch.utils._import_utils",
 )
+
+# What helpers read as attributes, and this library does not have.
+STAND_INS = (
+    "torch._refs",
+    "torch._prims",
+    "torch.quint2x4",
+    "torch.quint4x2",
+    "torch._C.ScriptFunction",
+    "torch._C.ScriptMethod",
+    "torch._C._get_cpu_capability()",
+    "torch._native_batch_norm_legit",
+    "torch._batch_norm_with_update",
+    "torch._unsafe_masked_index",
+    "torch._unsafe_masked_index_put_accumulate",
+    "torch._chunk_cat",
+    "torch.ao.nn",
+    "torch.backends.python_native",
+    "torch.ops.aten._batch_norm_with_update",
+    "torch.ops.aten._safe_softmax",
+    "torch.ops.aten._flash_attention_forward",
+    "torch.ops.aten._efficient_attention_forward",
+)
+
+
+def _is_helper(name: str) -> bool:
+    return any(name == known or name.startswith(known + ".") for known in NAMES)
 
 
 class Missing:
@@ -32,9 +61,17 @@ class Missing:
         self._name = name
 
     def __getattr__(self, name: str) -> Missing:
+        if name == "__all__":
+            return []
         if name.startswith("__"):
             raise AttributeError(name)
         return Missing(f"{self._name}.{name}")
+
+    def __iter__(self):
+        return iter(())
+
+    def __bool__(self) -> bool:
+        return False
 
     def __call__(self, *args, **kwargs):
         raise NotImplementedError(f"{self._name} is not in this library")
@@ -52,6 +89,14 @@ class Missing:
         return f"Missing({self._name!r})"
 
 
+def _stand_in(name: str):
+    """Classes have methods that helpers patch; functions know nothing."""
+    if name.endswith("()"):
+        return lambda: None
+    last = name.rpartition(".")[2]
+    return type(last, (Missing,), {}) if last[0].isupper() else Missing(name)
+
+
 def missing(module: str, name: str) -> Missing:
     """A placeholder; MISSING_NAMES=1 tells of it."""
     if os.environ.get("MISSING_NAMES"):
@@ -59,51 +104,59 @@ def missing(module: str, name: str) -> Missing:
     return Missing(f"{module}.{name}")
 
 
+_IMPORT = "from tools.pytorch_tests.helpers import missing as _missing\n"
+
+
 class _Soft(ast.NodeTransformer):
     """`from torch.x import y` becomes a placeholder where `y` is not there."""
+
+    def visit_Module(self, node):
+        self.generic_visit(node)
+        node.body = [_softened(statement) for statement in node.body]
+        return node
+
+    visit_ClassDef = visit_Module
 
     def visit_ImportFrom(self, node: ast.ImportFrom):
         if node.level or not (node.module or "").startswith("torch"):
             return node
-        if any(alias.name == "*" for alias in node.names):
+        if _is_helper(node.module) or any(alias.name == "*" for alias in node.names):
             return node
         found = []
         for alias in node.names:
-            line = f"from {node.module} import {alias.name} as {alias.asname or alias.name}"
-            text = (
-                f"try:\n    {line}\n"
-                "except (ImportError, AttributeError, NotImplementedError):\n"
-                "    from tools.pytorch_tests.helpers import missing as _missing\n"
-                f"    {alias.asname or alias.name} = "
-                f"_missing({node.module!r}, {alias.name!r})\n"
-            )
-            for made in ast.parse(text).body:
-                found.append(ast.copy_location(made, node))
+            single = ast.ImportFrom(node.module, [alias], 0)
+            bound = alias.asname or alias.name
+            lines = _IMPORT + f"{bound} = _missing({node.module!r}, {alias.name!r})"
+            found.append(_tried(ast.copy_location(single, node), lines))
         return found
 
     def visit_Import(self, node: ast.Import):
         found = []
         for alias in node.names:
             single = ast.copy_location(ast.Import([alias]), node)
-            if not alias.name.startswith("torch."):
+            if not alias.name.startswith("torch.") or _is_helper(alias.name):
                 found.append(single)
                 continue
-            bound = alias.asname or None
-            handler = ast.parse(
-                "from tools.pytorch_tests.helpers import missing as _missing\n"
-                f"{bound} = _missing({alias.name!r}, '')"
-                if bound
-                else "pass"
-            ).body
-            kinds = ast.parse("(ImportError, AttributeError, NotImplementedError)")
-            tried = ast.Try(
-                [single],
-                [ast.ExceptHandler(kinds.body[0].value, None, handler)],
-                [],
-                [],
-            )
-            found.append(ast.copy_location(tried, node))
+            bound = f"{alias.asname} = _missing({alias.name!r}, '')"
+            found.append(_tried(single, _IMPORT + bound if alias.asname else "pass"))
         return found
+
+
+def _softened(statement: ast.stmt) -> ast.stmt:
+    """`NAME = value` at the top of a module, whose value may not be there."""
+    if not isinstance(statement, ast.Assign):
+        return statement
+    name = statement.targets[0]
+    if not isinstance(name, ast.Name) or isinstance(statement.value, ast.Constant):
+        return statement
+    lines = f"{name.id} = _missing(__name__, {name.id!r})"
+    return _tried(statement, _IMPORT + lines)
+
+
+def _tried(statement: ast.stmt, otherwise: str) -> ast.stmt:
+    kinds = ast.parse("(ImportError, AttributeError, NotImplementedError)").body[0]
+    handler = ast.ExceptHandler(kinds.value, None, ast.parse(otherwise).body)
+    return ast.copy_location(ast.Try([statement], [handler], [], []), statement)
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -131,7 +184,7 @@ class Finder(importlib.abc.MetaPathFinder):
         self._site, self._tests = site, tests
 
     def find_spec(self, fullname, path=None, target=None):
-        if not any(fullname == n or fullname.startswith(n + ".") for n in NAMES):
+        if not _is_helper(fullname):
             return self._of_tests(fullname, path)
         return self._spec(fullname, self._site.joinpath(*fullname.split(".")))
 
@@ -166,9 +219,26 @@ def install(tests: Path) -> None:
     installed = importlib.util.find_spec("torch")
     assert installed and installed.origin, "PyTorch is not installed"
     site = Path(installed.origin).parents[1]
+    import taeda
     from taeda import as_torch
 
     as_torch.install()
-    for name in [n for n in sys.modules if n.startswith(NAMES)]:
+    for name in NAMES:  # else they would get PyTorch's names when they are loaded
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name.replace("torch", "taeda", 1))
+    for name in [name for name in sys.modules if _is_helper(name)]:
         del sys.modules[name]
     sys.meta_path.insert(0, Finder(site, tests))
+    import packaging.version
+
+    vendor = types.ModuleType("torch._vendor")
+    vendor.packaging = packaging
+    sys.modules["torch._vendor"] = taeda._vendor = vendor
+    sys.modules["torch._vendor.packaging"] = packaging
+    sys.modules["torch._vendor.packaging.version"] = packaging.version
+    for name in STAND_INS:
+        path = name.rstrip("()").split(".")[1:]
+        place = functools.reduce(getattr, path[:-1], taeda)
+        attribute = path[-1]
+        if not hasattr(place, attribute):
+            setattr(place, attribute, _stand_in(name))

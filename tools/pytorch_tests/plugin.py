@@ -1,7 +1,7 @@
 """A pytest plugin: `torch` is this library before tests are read; outcomes are kept.
 
-TESTED_LIBRARY is "here" or "torch"; TEST_OUTCOMES the file that outcomes are written to,
-a JSON object a line.
+TESTED_LIBRARY is "here" or "torch"; TEST_OUTCOMES the file that outcomes are written
+to, a JSON object a line.
 """
 
 from __future__ import annotations
