@@ -12,6 +12,12 @@ def _element_size(dtype) -> int:
     return dtype.itemsize
 
 
+def _is_privateuse1_backend_available() -> bool:
+    """Whether a program has added a device of its own, and it is there."""
+    module = getattr(taeda, taeda._C._get_privateuse1_backend_name(), None)
+    return module is not None and bool(getattr(module, "is_available", bool)())
+
+
 def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -> int:
     """The index of a device given as int, text or device; -1 for the CPU."""
     if isinstance(device, int):

@@ -32,6 +32,7 @@ STAND_INS = (
     "torch._C.ScriptFunction",
     "torch._C.ScriptMethod",
     "torch._C._get_cpu_capability()",
+    "torch._C._get_torch_function_state()",
     "torch._native_batch_norm_legit",
     "torch._batch_norm_with_update",
     "torch._unsafe_masked_index",
@@ -66,6 +67,9 @@ class Missing:
         if name.startswith("__"):
             raise AttributeError(name)
         return Missing(f"{self._name}.{name}")
+
+    def __instancecheck__(self, instance) -> bool:
+        return False
 
     def __iter__(self):
         return iter(())
