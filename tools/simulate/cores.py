@@ -126,8 +126,10 @@ def _have_come(state: dict, whom: str, count: int) -> bool:
 
 def _next(state: dict) -> int:
     """The rank that has a free core now."""
-    core, ready, last = state["free"].pop(0), state["ready"], state["last"]
-    rank = next((r for r in ready if last[r] == core), ready[0])
+    free, ready, last = state["free"], state["ready"], state["last"]
+    rank = next((r for r in ready if last[r] in free), ready[0])
+    core = last[rank] if last[rank] in free else free[0]
     ready.remove(rank)
+    free.remove(core)
     last[rank] = core
     return rank

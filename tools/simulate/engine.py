@@ -40,7 +40,6 @@ class _Rank:
     events: deque
     speed: float
     done: set = field(default_factory=set)
-    messages: set = field(default_factory=set)
     # Calls of which only this rank's own work is left: waiting for them is no sleep.
     coming: set = field(default_factory=set)
     waits: int | None = None
@@ -205,10 +204,8 @@ class Replay:
         if number in state.done:
             return False
         state.waits, state.waits_since = number, self._now
-        costs = self._costs
-        work = costs.hold if number in state.messages else costs.block
-        if work and number not in state.coming:
-            self._work(rank, _MAIN, work, lambda: None)
+        if self._costs.block and number not in state.coming:
+            self._work(rank, _MAIN, self._costs.block, lambda: None)
         return True
 
     def _finish(self, rank: int, number: int, *, later: bool = True) -> None:
@@ -293,7 +290,6 @@ class Replay:
     # Messages: of two ranks in order; who sends does not wait for who receives.
 
     def _message(self, rank: int, call: Call) -> None:
-        self._ranks[rank].messages.add(call.number)
         if call.kind == "send":
             cost = self._costs.message(call.bytes, abs(rank - call.peer))
 

@@ -77,16 +77,14 @@ def _messages(rank: int) -> dict[str, float]:
     """Of messages there and back between two ranks.
 
     Returns:
-        wake: seconds until who sleeps has one. hold: seconds of a core that waiting
-        asleep takes, beyond those of a message that comes at once. post: those of
-        sending or taking a message without waiting.
+        wake: seconds until who sleeps has one. post: those of a core for sending or
+        taking a message without waiting.
     """
     import taeda
     import taeda.distributed as dist
 
-    late, worked = [], {}
+    late = []
     for pause in (0.0, 1e-3):
-        worked[pause] = 0.0
         for _ in range(4 * ROUNDS):
             stamp = taeda.zeros(1, dtype=taeda.float64)
             if rank == 0:
@@ -96,17 +94,11 @@ def _messages(rank: int) -> dict[str, float]:
                 dist.send(stamp, 1)
                 dist.recv(stamp, 1)
             else:
-                # Of receiving alone: what runs after a sleep finds other caches, as
-                # it does in what is recorded.
-                begin = time.process_time()
                 dist.recv(stamp, 0)
-                worked[pause] += (time.process_time() - begin) / (4 * ROUNDS)
                 stamp.fill_(time.perf_counter() - stamp.item())
                 dist.send(stamp, 0)
             late.append(stamp.item())
     found = {"wake": statistics.median(late[4 * ROUNDS :])}
-    if rank == 1:
-        found["hold"] = max(0.0, worked[1e-3] - worked[0.0])
     found["post"] = _posting(rank)
     return found
 
@@ -236,7 +228,6 @@ def calibrate(cores: int, ranks: int) -> Host:
         latency=few["tiny"],
         wake=max(0.0, few["wake"] - few["tiny"]),
         block=few["block"],
-        hold=few["hold"],
         post=few["post"],
         copy=_curve(few, "copy"),
         reduce=_curve(few, "reduce"),

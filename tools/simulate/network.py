@@ -79,7 +79,7 @@ class Network:
         levels: links. algorithm: "ring", "tree" or "best" of them.
         launch: seconds until a collective begins.
         interference: share of its speed that a rank's computing loses meanwhile.
-        wake, block, hold, spin: as of `Host`.
+        wake, block, spin: as of `Host`.
     """
 
     levels: tuple[Level, ...]
@@ -88,7 +88,6 @@ class Network:
     interference: float = 0.0
     wake: float = 0.0
     block: float = 0.0
-    hold: float = 0.0
     spin: float = math.inf
 
     def _hops(self, size: int, span: int) -> list[_Hop]:
@@ -180,8 +179,7 @@ class Host:
     to wait for a core; every rank works `copy` seconds for bytes that it reads out of
     another's memory, and `reduce` for those that it adds to its own, measured while all
     cores do so. Who has waited for `spin` sleeps, and needs `wake` to go on; waiting
-    takes `block` seconds of a core, for a message `hold`, which takes `post` at both
-    ends beside its bytes.
+    takes `block` seconds of a core, and a message `post` at both ends beside its bytes.
     """
 
     cores: int
@@ -191,7 +189,6 @@ class Host:
     switch: float = 0.0
     wake: float = 0.0
     block: float = 0.0
-    hold: float = 0.0
     post: float = 0.0
     spin: float = 20e-6
     interference: float = 0.0
