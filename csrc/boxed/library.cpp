@@ -164,6 +164,14 @@ py::object op_decompose(const py::capsule& handle, const py::tuple& values) {
   });
 }
 
+// Whether _op_decompose gives a result.
+bool op_decomposes(std::string_view name, std::string_view overload) {
+  const OperatorEntry& op = entry_of(name, overload);
+  if (op.info->record->composite || is_transparent(op)) return true;
+  return op.info->record->means != nullptr &&
+         op.info->form == Form::Functional;
+}
+
 // Whether a kernel stands at a key.
 bool op_has_kernel(std::string_view name,
                    std::string_view overload,
@@ -194,6 +202,7 @@ void bind_library(py::module_ m) {
   });
   m.def("_op_call", op_call);
   m.def("_op_decompose", op_decompose);
+  m.def("_op_decomposes", op_decomposes);
   m.def("_op_has_kernel", op_has_kernel);
   m.def("_op_record", [](std::string_view name, std::string_view overload) {
     return record_json(entry_of(name, overload));

@@ -41,6 +41,11 @@ void bind_state(py::module_ m) {
         device,
         py::arg("enabled") = py::none());
   m.def(
+      "set_autocast_enabled",
+      [](bool enabled) { autocast::set_enabled(kCuda, enabled); },
+      py::kw_only(),
+      py::arg("enabled"));
+  m.def(
       "get_autocast_dtype",
       [](Device d) { return autocast::dtype_of(d.type); },
       "The dtype that autocast computes in.",

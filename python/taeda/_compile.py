@@ -13,7 +13,11 @@ def compile(
     backend=None,
     mode: str | None = None,
     options: dict | None = None,
+    name: str | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec=None,
 ):
     """A function or module whose tensor operations are captured as graphs.
 
@@ -36,16 +40,26 @@ def compile(
             The option "guard_filter_fn" is no backend's: a function that takes a list
             of guards (`_dynamo.types.GuardFilterEntry`) and returns for each whether
             it is looked at in later calls, like `compiler.skip_all_guards_unsafe`.
+        name: an identifier for tools; of a function, kept as `compiled_name`.
         disable: give the function or module itself. TORCH_COMPILE_DISABLE=1 or
             TORCHDYNAMO_DISABLE=1 in the environment asks for that too.
+        recompile_limit: how often one place of the function is captured, before it runs
+            as it is written, or, with `fullgraph`, raises; None for
+            `_dynamo.config.recompile_limit`.
+        isolate_recompiles: of no effect: what two calls of `compile` capture of one
+            function is apart in any case.
+        shapes_spec: not there yet.
 
     Returns:
         A function with `explain()`, or an OptimizedModule that holds the module.
 
     Raises:
-        NotImplementedError: a backend of PyTorch's that is not there.
+        NotImplementedError: a backend of PyTorch's that is not there, or a
+            `shapes_spec`.
         InvalidBackend (a RuntimeError): no backend has this name.
         RuntimeError: an unknown mode or option; mode and options together.
+        FailOnRecompileLimitHit: when called, of what reached its limit and may not run
+            as it is written.
         AssertionError: `model` cannot be called.
         Unsupported: when called, of what is not one graph under `fullgraph`, or raises
             while it is captured there.
@@ -62,9 +76,12 @@ def compile(
             "the same time."
         )
     settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend}
-    settings |= {"mode": mode, "options": options, "disable": disable}
+    settings |= {"mode": mode, "options": options, "name": name}
+    settings["recompile_limit"] = recompile_limit
+    if shapes_spec is not None:
+        raise NotImplementedError("compile: shapes_spec is not there yet")
     if model is None:
-        return lambda function: compile(function, **settings)
+        return lambda function: compile(function, disable=disable, **settings)
     if not callable(model):
         raise AssertionError(
             f"compile: expected a callable, got {type(model).__name__}"
@@ -75,14 +92,7 @@ def compile(
         return model
     from taeda.compiler._entry import prepare
 
-    return prepare(
-        model,
-        backend=backend,
-        mode=mode,
-        options=options,
-        fullgraph=fullgraph,
-        dynamic=dynamic,
-    )
+    return prepare(model, **settings)
 
 
 def _disable_dynamo(fn=None, recursive: bool = True):

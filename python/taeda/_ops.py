@@ -125,6 +125,11 @@ class OpOverload:
         return _C._op_decompose(self._entry, values)
 
     @cached_property
+    def decomposes(self) -> bool:
+        """Whether `decompose` gives a result."""
+        return _C._op_decomposes(*self._native)
+
+    @cached_property
     def is_view(self) -> bool:
         """Whether a result shares an argument's memory that is not written."""
         shared = [r.alias_info for r in self._schema.returns if r.alias_info]

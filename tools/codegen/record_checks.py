@@ -104,8 +104,8 @@ def check_record(record: Record) -> None:
     name = record.name
     for key, value in record.args.items():
         _require([key], arguments, f"{name}: args", value.location)
-    for key, value in record.python.arg_aliases.items():
-        _require([key], arguments, f"{name}: python.arg_aliases", value.location)
+    for value in record.python.arg_aliases.values():
+        _require([value], arguments, f"{name}: python.arg_aliases", value.location)
     variadic = record.python.variadic
     if variadic is not None:
         _require([variadic], arguments, f"{name}: python.variadic", variadic.location)

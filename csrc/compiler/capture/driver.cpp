@@ -143,6 +143,8 @@ void Compiled::forget() {
 // Where nothing that was captured fits.
 bool Compiled::may_capture(Cache& cache) {
   const Policy& p = policy();
+  const int64_t most =
+      recompile_limit < 0 ? p.recompile_limit : recompile_limit;
   if (p.stance == Policy::EagerOnRecompile) return false;
   Modes now = current_modes();
   Ref failures = python::new_list(cache.size(), [&](size_t i) {
@@ -156,13 +158,13 @@ bool Compiled::may_capture(Cache& cache) {
                                      "failures",
                                      failures.get(),
                                      "limit",
-                                     static_cast<long long>(p.recompile_limit),
+                                     static_cast<long long>(most),
                                      "fullgraph",
                                      fullgraph ? Py_True : Py_False));
     tell(event, function.get(), data.release());
   };
   if (p.stance == Policy::FailOnRecompile) say("refused");
-  if (static_cast<int64_t>(cache.size()) >= p.recompile_limit) {
+  if (static_cast<int64_t>(cache.size()) >= most) {
     if (!told_limit_ || fullgraph) say("limit");
     told_limit_ = true;
     return false;

@@ -24,6 +24,7 @@ struct Compiled {
   bool fullgraph = false;
   Ref dynamic;  // None, or whether sizes are symbols from the beginning
   Ref filter;   // of guards: takes entries, returns bools; or null
+  int64_t recompile_limit = -1;  // below 0 the policy's
   int64_t graphs = 0;
   std::vector<Break> reasons;
   // By where the frames stand: the beginning, and each break.

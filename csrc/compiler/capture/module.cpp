@@ -145,7 +145,18 @@ PyObject* set_guard_filter(PyObject* self, PyObject* filter) {
   Py_RETURN_NONE;
 }
 
+PyObject* set_recompile_limit(PyObject* self, PyObject* value) {
+  const long long limit = PyLong_AsLongLong(value);
+  if (limit == -1 && PyErr_Occurred()) return nullptr;
+  compiled_of(self).recompile_limit = limit;
+  Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
+    {"set_recompile_limit",
+     set_recompile_limit,
+     METH_O,
+     "How often one place is captured; below 0 what configure() was told."},
     {"set_guard_filter",
      set_guard_filter,
      METH_O,

@@ -35,6 +35,8 @@ def call_of(
     fullgraph=False,
     dynamic=None,
     disable=None,
+    recompile_limit=None,
+    name=None,
 ):
     """As `prepare`; of a module, what its compiled form calls.
 
@@ -48,7 +50,8 @@ def call_of(
     if find_spec("taeda._capture") is None:
         return _without_capture(model, chosen, fullgraph)
     asked = {"fullgraph": fullgraph, "backend": chosen, "dynamic": dynamic}
-    asked["guard_filter"] = kept_guards
+    asked |= {"guard_filter": kept_guards, "recompile_limit": recompile_limit}
+    asked["name"] = name
     if isinstance(model, _module_class()):
         return _bound(model, asked)
     if isinstance(model, type):

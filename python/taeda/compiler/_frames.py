@@ -206,7 +206,13 @@ class Number(int):
 
 
 def capture(
-    function, fullgraph: bool = False, backend=None, dynamic=None, guard_filter=None
+    function,
+    fullgraph: bool = False,
+    backend=None,
+    dynamic=None,
+    guard_filter=None,
+    recompile_limit: int | None = None,
+    name: str | None = None,
 ):
     """A function whose tensor calls are captured as graphs and run from there.
 
@@ -218,6 +224,8 @@ def capture(
         dynamic: whether sizes and integers are symbols; None for those that differed
             between two captures.
         guard_filter: takes a list of `GuardFilterEntry`, returns which guards stay.
+        recompile_limit: how often one place is captured; None for the configured one.
+        name: an identifier for tools, kept as `compiled_name`.
 
     Returns:
         A callable with `explain()`.
@@ -239,6 +247,8 @@ def capture(
         chosen = compile_graph
     made = _module().compile(function, chosen, Number, fullgraph)
     made.set_dynamic(dynamic)
+    if recompile_limit is not None:
+        made.set_recompile_limit(recompile_limit)
     if guard_filter is not None:
         from ._guards import filtering
 
@@ -247,6 +257,7 @@ def capture(
     copyreg.pickle(type(made), attrgetter("__qualname__"))
     functools.update_wrapper(made, function)
     made._torchdynamo_orig_callable = function
+    made.compiled_name = name
     config = sys.modules.get("taeda._dynamo.config")
     if config is not None and config.compiled_autograd:
         from ._passes import around
