@@ -72,3 +72,52 @@ def test_layouts_of_images() -> None:
     assert last.stride() == (1260, 1, 140, 20)
     assert taeda.equal(last.cpu(), x)
     assert taeda.equal(last.contiguous().cpu(), x)
+
+
+def test_copies_for_devices_and_back() -> None:
+    from taeda.cuda import comm
+
+    x = taeda.arange(12.0).reshape(6, 2).requires_grad_()
+    copies = comm.broadcast(x, [0, 1])
+    assert [str(c.device) for c in copies] == ["cuda:0", "cuda:1"]
+    total = comm.reduce_add(copies, 1)
+    assert str(total.device) == "cuda:1" and taeda.equal(total.cpu(), 2 * x)
+    parts = comm.scatter(x, [0, 1], [4, 2])
+    assert [p.shape[0] for p in parts] == [4, 2]
+    joined = comm.gather(parts, 0, -1)
+    assert taeda.equal(joined, x)
+    (joined.sum() + total.cpu().sum()).backward()
+    assert taeda.equal(x.grad, taeda.full_like(x, 3))
+
+
+def test_copies_into_given_tensors() -> None:
+    from taeda.cuda import comm
+
+    x = taeda.arange(6.0)
+    out = [taeda.zeros(2, device="cuda:0"), taeda.zeros(4, device="cuda:1")]
+    assert comm.scatter(x, out=out)[1] is out[1]
+    assert out[1].tolist() == [2, 3, 4, 5]
+    assert comm.gather(out, out=taeda.zeros(6, device="cuda:1")).tolist() == x.tolist()
+    for call in (comm.broadcast, comm.scatter):
+        with pytest.raises(RuntimeError, match="Exactly one of"):
+            call(x)
+    with pytest.raises(ValueError, match="invalid size"):
+        comm.reduce_add(out, 0)
+    coalesced = comm.broadcast_coalesced([x, 2 * x], [0, 1])
+    sums = comm.reduce_add_coalesced(coalesced, 0)
+    assert taeda.equal(sums[0].cpu(), 2 * x) and taeda.equal(sums[1].cpu(), 4 * x)
+
+
+def test_functions_by_pytorchs_names() -> None:
+    from taeda.nn.parallel import _functions as functions
+
+    x = taeda.arange(8.0)
+    parts = functions.Scatter.apply([0, 1], None, 0, x)
+    assert [p.tolist() for p in parts] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert functions.Gather.apply(-1, 0, *parts).tolist() == x.tolist()
+    copies = functions.Broadcast.apply([0, 1], x, 2 * x)
+    assert [str(c.device)[-1] for c in copies] == ["0", "0", "1", "1"]
+    first, second = functions.ReduceAddCoalesced.apply(0, 2, *copies)
+    assert taeda.equal(first.cpu(), 2 * x) and taeda.equal(second.cpu(), 4 * x)
+    ones = [p.sum() for p in parts]
+    assert functions.Gather.apply(-1, 0, *ones).tolist() == [6, 22]

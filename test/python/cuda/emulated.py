@@ -35,7 +35,7 @@ FILES = {
     "device_sorting.py": 20,
     "device_amp.py": 14,
     "device_scans.py": 20,
-    "device_moves.py": 14,
+    "device_moves.py": 17,
     "device_indexing.py": 13,
 }
 
