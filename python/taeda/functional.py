@@ -118,7 +118,8 @@ def broadcast_shapes(*shapes):
         for i, size in enumerate(shape, rank - len(shape)):
             if size < 0:
                 raise ValueError(
-                    f"broadcast_shapes: negative dimension ({size}) in {shape}"
+                    "Attempting to broadcast a dimension with negative length! "
+                    f"broadcast_shapes: {size} in {shape}"
                 )
             if size != 1 and result[i] not in (1, size):
                 raise RuntimeError(
