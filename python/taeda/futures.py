@@ -49,34 +49,59 @@ class Future:
         try:
             self._future.set_result(result)
         except _futures.InvalidStateError:
-            raise RuntimeError("Future: it can be completed only once") from None
+            raise RuntimeError(
+                "Future can only be marked completed once, and it is completed"
+            ) from None
 
     def set_exception(self, result: BaseException) -> None:
         """Sets an error, which `wait` raises."""
         self._future.set_exception(result)
 
     def then(self, callback) -> Future:
-        """A future of what `callback(self)` returns, called when this one is done."""
+        """A future of what `callback(self)` returns, called when this one is done.
+
+        What the callback raises becomes a RuntimeError of the future that is returned.
+        """
         following = Future()
 
         def run(_) -> None:
             try:
-                following.set_result(callback(self))
-            except BaseException as error:
-                following.set_exception(error)
+                result = callback(self)
+            except Exception as error:
+                text = (
+                    "Got the following error when running the callback: "
+                    f"{type(error).__name__}: {error}"
+                )
+                failed = RuntimeError(text)
+                failed.__cause__ = error
+                following.set_exception(failed)
+            else:
+                following.set_result(result)
 
         self._future.add_done_callback(run)
         return following
 
     def add_done_callback(self, callback) -> None:
-        """Calls `callback(self)` when this future is done."""
+        """Calls `callback(self)` when this future is done; its errors are logged."""
         self._future.add_done_callback(lambda _: callback(self))
+
+    def __reduce__(self):
+        raise RuntimeError(
+            "Can not pickle torch.futures.Future: its value may come from elsewhere"
+        )
+
+
+def _checked(futures) -> list[Future]:
+    if any(future is None for future in futures):
+        raise RuntimeError("Future can't be None")
+    return list(futures)
 
 
 def collect_all(futures: list[Future]) -> Future:
     """A future of the list of futures, done when all of them are."""
     from threading import Lock
 
+    futures = _checked(futures)
     together, left, lock = Future(), len(futures), Lock()
     if not futures:
         together.set_result([])

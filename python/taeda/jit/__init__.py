@@ -46,7 +46,7 @@ __all__ = [
     "unused",
     "wait",
 ]
-__getattr__ = attributes(__name__)
+__getattr__ = attributes(__name__, submodules=("annotations",))
 # Read once, as PyTorch does; nothing changes it.
 _enabled = os.environ.get("PYTORCH_JIT", "1") != "0"
 
@@ -257,4 +257,6 @@ def fork(func, *args, **kwargs) -> Future:
 
 def wait(future: Future):
     """The result of a future."""
+    if future is None:
+        raise RuntimeError("Future can't be None")
     return future.wait()
