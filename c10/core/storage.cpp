@@ -225,6 +225,7 @@ void StorageImpl::swap(StorageImpl& other) {
   std::swap(allocator_, other.allocator_);
   std::swap(cow_, other.cow_);
   std::swap(has_shrunk_, other.has_shrunk_);
+  std::swap(lent_, other.lent_);
 }
 
 }  // namespace taeda

@@ -20,7 +20,9 @@ class TAEDA_API StorageImpl final : public IntrusiveTarget {
 
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
-  bool resizable() const { return allocator_ != nullptr; }
+  bool resizable() const { return allocator_ != nullptr && !lent_; }
+  // Somebody else reads and writes the memory from now on: it stays where it is.
+  void lend() { lent_ = true; }
   const void* data() const { return memory_.data; }
   void* mutable_data() {
     if (TAEDA_UNLIKELY(cow_ != nullptr)) materialize();
@@ -49,6 +51,7 @@ class TAEDA_API StorageImpl final : public IntrusiveTarget {
   Allocator* allocator_ = nullptr;
   CowBlock* cow_ = nullptr;
   bool has_shrunk_ = false;
+  bool lent_ = false;
 };
 
 using Storage = IntrusivePtr<StorageImpl>;

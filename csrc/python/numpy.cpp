@@ -201,7 +201,10 @@ TensorBase tensor_from_numpy(PyObject* object, bool warn_if_readonly) {
 // tensors may have no memory, which NumPy takes for a request to allocate.
 PyObject* numpy_from_tensor(const TensorBase& t, PyObject* owner) {
   static char nothing[16];
-  if (t.numel() > 0) show_memory(*t.storage());
+  if (t.numel() > 0) {
+    show_memory(*t.storage());
+    t.storage()->lend();
+  }
   void* data = t.numel() == 0 ? nothing : t.mutable_raw_data();
   std::vector<py::ssize_t> strides(t.strides().vec());
   for (py::ssize_t& s : strides) s *= static_cast<py::ssize_t>(t.itemsize());

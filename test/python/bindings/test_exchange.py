@@ -235,3 +235,22 @@ def test_dlpack_is_data():
 def test_dlpack_of_sparse_tensors_is_refused():
     with pytest.raises(BufferError, match="sparse_coo"):
         taeda.eye(2).to_sparse().__dlpack__()
+
+
+def test_memory_that_an_array_sees_stays_where_it_is() -> None:
+    x = taeda.ones(4)
+    array = x.numpy()
+    with pytest.raises(RuntimeError, match="not resizable"):
+        x.resize_(1000)
+    with pytest.raises(RuntimeError, match="not resizable"):
+        x.untyped_storage().resize_(0)
+    array[1] = 5
+    assert x.tolist() == [1, 5, 1, 1]
+    assert x.resize_(2).shape == (2,)
+    assert taeda.ones(4).resize_(1000).shape == (1000,)
+
+
+def test_copy_takes_its_source_by_pytorchs_name() -> None:
+    x = taeda.zeros(2)
+    assert x.copy_(other=taeda.ones(2)) is x and x.tolist() == [1, 1]
+    assert x.copy_(src=taeda.zeros(2)).tolist() == [0, 0]
