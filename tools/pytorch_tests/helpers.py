@@ -295,6 +295,7 @@ def install(tests: Path) -> None:
     sys.modules["torch._vendor"] = taeda._vendor = vendor
     sys.modules["torch._vendor.packaging"] = packaging
     sys.modules["torch._vendor.packaging.version"] = packaging.version
+    taeda._lazy.ts_backend = types.SimpleNamespace(init=lambda: None)
     compiler.install(site, _Loader)
     for name in STAND_INS:
         path = name.rstrip("()").split(".")[1:]
