@@ -104,30 +104,42 @@ def broadcast_shapes(*shapes):
         shapes: sequences of ints, or single ints for one dim.
 
     Raises:
-        RuntimeError: the shapes do not broadcast.
+        RuntimeError: the shapes do not broadcast, or are none.
         ValueError: a size is negative.
 
     Example:
         >>> taeda.broadcast_shapes((2, 1), (3,))
         taeda.Size([2, 3])
     """
-    listed = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    rank = max((len(s) for s in listed), default=0)
-    result = [1] * rank
-    for shape in listed:
-        for i, size in enumerate(shape, rank - len(shape)):
+    listed = []
+    for shape in shapes:
+        sizes = (shape,) if isinstance(shape, (int, taeda.SymInt)) else shape
+        if not isinstance(sizes, (tuple, list)):
+            raise RuntimeError(
+                "Input shapes should be of type ints, a tuple of ints, or a list of "
+                f"ints, got {shape}"
+            )
+        for size in sizes:
+            if not isinstance(size, (int, taeda.SymInt)):
+                raise TypeError(f"broadcast_shapes: expected ints, got {size!r}")
+        listed.append(tuple(sizes))
+    result = [1] * max(map(len, listed), default=0)
+    for index, shape in enumerate(listed):
+        for dim in range(-1, -len(shape) - 1, -1):
+            size = shape[dim]
             if size < 0:
                 raise ValueError(
                     "Attempting to broadcast a dimension with negative length! "
                     f"broadcast_shapes: {size} in {shape}"
                 )
-            if size != 1 and result[i] not in (1, size):
+            if size != 1 and result[dim] not in (1, size):
                 raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape: "
-                    f"{' and '.join(map(str, listed))}"
+                    f"Attempting to broadcast a dimension of length {size} at {dim}! "
+                    f"Mismatching argument at index {index} had {shape}; but "
+                    f"expected shape should be broadcastable to {result}"
                 )
             if size != 1:
-                result[i] = size
+                result[dim] = size
     return _C.Size(result)
 
 

@@ -83,9 +83,9 @@ def _bounds(dtype, low, high) -> tuple[float, float]:
 
 def _draw(shape, dtype, device, low, high):
     if dtype.is_complex:
-        parts = (*shape, 2)
-        real = taeda.empty(parts, dtype=dtype.to_real(), device=device)
-        return taeda.view_as_complex(real.uniform_(low, high))
+        made = taeda.empty(shape, dtype=dtype, device=device)
+        taeda.view_as_real(made).uniform_(low, high)
+        return made
     if dtype.is_floating_point:
         drawn = taeda.float32 if dtype.itemsize == 1 else dtype
         made = taeda.empty(shape, dtype=drawn, device=device).uniform_(low, high)
