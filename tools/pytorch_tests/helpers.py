@@ -13,6 +13,8 @@ import sys
 import types
 from pathlib import Path
 
+from . import compiler
+
 __all__ = ["Finder", "Missing", "install", "missing"]
 
 # Of these names, and of what lies below them, the installed files are read.
@@ -39,6 +41,9 @@ STAND_INS = (
     "torch._unsafe_masked_index_put_accumulate",
     "torch._chunk_cat",
     "torch.ao.nn",
+    "torch._opaque_base",
+    "torch.jit.TracerWarning.ignore_lib_warnings()",
+    "torch.utils._pytree._cxx_pytree_dynamo_traceable",
     "torch.backends.python_native",
     "torch.ops.aten._batch_norm_with_update",
     "torch.ops.aten._safe_softmax",
@@ -64,7 +69,7 @@ class Missing:
     def __getattr__(self, name: str) -> Missing:
         if name == "__all__":
             return []
-        if name.startswith("__"):
+        if name.startswith("__") or name == "parametrize_fn":
             raise AttributeError(name)
         return Missing(f"{self._name}.{name}")
 
@@ -119,16 +124,22 @@ class _Soft(ast.NodeTransformer):
         node.body = [_softened(statement) for statement in node.body]
         return node
 
-    visit_ClassDef = visit_Module
+    def visit_ClassDef(self, node):
+        self.generic_visit(node)
+        kinds = (ast.Assign, ast.FunctionDef)
+        node.body = [_softened(s) if isinstance(s, kinds) else s for s in node.body]
+        return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom):
-        if node.level or not (node.module or "").startswith("torch"):
+        if not node.level and not (node.module or "").startswith("torch"):
             return node
-        if _is_helper(node.module) or any(alias.name == "*" for alias in node.names):
+        if not node.level and _is_helper(node.module):
+            return node
+        if any(alias.name == "*" for alias in node.names) or not node.module:
             return node
         found = []
         for alias in node.names:
-            single = ast.ImportFrom(node.module, [alias], 0)
+            single = ast.ImportFrom(node.module, [alias], node.level)
             bound = alias.asname or alias.name
             lines = _IMPORT + f"{bound} = _missing({node.module!r}, {alias.name!r})"
             found.append(_tried(ast.copy_location(single, node), lines))
@@ -147,7 +158,20 @@ class _Soft(ast.NodeTransformer):
 
 
 def _softened(statement: ast.stmt) -> ast.stmt:
-    """`NAME = value` at the top of a module, whose value may not be there."""
+    """`NAME = value` at the top of a module, whose value may not be there.
+
+    Decorated classes and functions too, and what is called for its effect.
+    """
+    if isinstance(statement, (ast.Expr, ast.If)):
+        constant = isinstance(getattr(statement, "value", None), ast.Constant)
+        return statement if constant else _tried(statement, "pass")
+    decorated = getattr(statement, "decorator_list", None)
+    if isinstance(statement, (ast.ClassDef, ast.FunctionDef)) and decorated:
+        value = f"_missing(__name__, {statement.name!r})"
+        if isinstance(statement, ast.FunctionDef):  # pytest asks more of it
+            value = f"lambda *args, lacking={value}, **kwargs: lacking()"
+        lines = f"{statement.name} = {value}"
+        return _tried(statement, _IMPORT + lines)
     if not isinstance(statement, ast.Assign):
         return statement
     name = statement.targets[0]
@@ -240,6 +264,7 @@ def install(tests: Path) -> None:
     sys.modules["torch._vendor"] = taeda._vendor = vendor
     sys.modules["torch._vendor.packaging"] = packaging
     sys.modules["torch._vendor.packaging.version"] = packaging.version
+    compiler.install(site, _Loader)
     for name in STAND_INS:
         path = name.rstrip("()").split(".")[1:]
         place = functools.reduce(getattr, path[:-1], taeda)
