@@ -54,8 +54,7 @@ bool Capture::load_attribute(Shadow& s, PyObject* name) {
       realize(value, entry.guards.fetch(Do::InstanceItem, s.place, name));
   if (!s.before) s.before = checked(PyDict_New());
   python::check_status(PyDict_SetItem(s.before.get(), name, inner.get()));
-  python::check_status(
-      PyObject_GenericSetAttr(s.inner.get(), name, inner.get()));
+  python::check_status(set_own(s.inner.get(), name, inner.get()));
   return true;
 }
 

@@ -168,8 +168,7 @@ Ref Capture::shadow_subclass(PyObject* o, int place) {
   Py_ssize_t at = 0;
   while (PyDict_Next(attributes.get(), &at, &name, &value)) {
     Ref each = realize(value, entry.guards.fetch(Do::Attribute, place, name));
-    python::check_status(
-        PyObject_GenericSetAttr(inner.get(), name, each.get()));
+    python::check_status(set_own(inner.get(), name, each.get()));
   }
   order_of(inner.get())->attributes = attributes_of(inner.get());
   return inner;

@@ -189,6 +189,18 @@ Ref attributes_of(PyObject* o) {
   });
   return out;
 }
+int set_own(PyObject* o, PyObject* name, PyObject* value) {
+  PyObject* on_type = _PyType_Lookup(Py_TYPE(o), name);
+  bool python = on_type != nullptr &&
+                (Py_IS_TYPE(on_type, &PyProperty_Type) ||
+                 PyType_HasFeature(Py_TYPE(on_type), Py_TPFLAGS_HEAPTYPE));
+  if (!python || Py_TYPE(on_type)->tp_descr_set == nullptr)
+    return PyObject_GenericSetAttr(o, name, value);
+  Ref dict(PyObject_GenericGetDict(o, nullptr));
+  if (!dict) return -1;
+  return value != nullptr ? PyDict_SetItem(dict.get(), name, value)
+                          : PyDict_DelItem(dict.get(), name);
+}
 // What is given may be borrowed, while the interpreter's function replaces a
 // reference that is owned.
 Ref interned(PyObject* text) {

@@ -39,6 +39,9 @@ Ref new_plain_instance(PyTypeObject* type);
 // That state as a dict.
 Ref attributes_of(PyObject* o);
 bool is_slot(PyObject* descriptor);
+// Sets an attribute that `attributes_of` has, or takes it away (no value): past
+// what a property of that name would do, since the object's dict has it then.
+int set_own(PyObject* o, PyObject* name, PyObject* value);
 // The interned text that is equal to this one: names are told apart by address.
 Ref interned(PyObject* text);
 // The names of the slots of a class and its bases.

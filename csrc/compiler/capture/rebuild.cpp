@@ -120,8 +120,7 @@ void Builder::set_attributes(const std::vector<int>& parts, PyObject* made) {
   for (size_t i = 0; i < parts.size(); i += 2) {
     Ref name = make(parts[i]);
     Ref value = make(parts[i + 1]);
-    python::check_status(
-        PyObject_GenericSetAttr(made, name.get(), value.get()));
+    python::check_status(set_own(made, name.get(), value.get()));
   }
 }
 
@@ -214,7 +213,7 @@ void Builder::apply(const Effect& e) {
     case Effect::SetAttribute:
     case Effect::DeleteAttribute:
       // What a class's own __setattr__ does has been captured already.
-      status = PyObject_GenericSetAttr(target.get(), key.get(), value.get());
+      status = set_own(target.get(), key.get(), value.get());
       break;
     case Effect::SetOnClass:
       status = PyObject_SetAttr(target.get(), key.get(), value.get());
