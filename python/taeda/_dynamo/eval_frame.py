@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from taeda.nn import Module
 
 __all__ = ["OptimizedModule", "is_dynamo_supported"]
@@ -35,6 +37,13 @@ class OptimizedModule(Module):
         from taeda.compiler._entry import call_of
 
         self.__dict__["_compiled"] = call_of(self._orig_mod, **self._settings)
+
+    @property
+    def dynamo_ctx(self):
+        """A decorator that compiles functions as this module is."""
+        import taeda
+
+        return functools.partial(taeda.compile, **self._settings)
 
     def __getstate__(self) -> dict:
         return {k: v for k, v in super().__getstate__().items() if k != "_compiled"}

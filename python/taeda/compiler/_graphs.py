@@ -45,6 +45,7 @@ def graph_module(nodes, outputs, inputs=None, sizes=()):
     """
     graph = fx.Graph()
     made, values, pieces = [None] * len(nodes), [], {}
+    taken: set[str] = set()  # two places may have one name
     numbers = GraphSizes(graph)
 
     def value(argument):
@@ -74,6 +75,8 @@ def graph_module(nodes, outputs, inputs=None, sizes=()):
     for entry in inputs:
         if isinstance(entry, int):
             name = _identifier(nodes[entry][0]) or f"arg_{entry}"
+            name = f"{name}_{entry}" if name in taken else name
+            taken.add(name)
             made[entry] = graph.placeholder(name)
             made[entry].meta["example_value"] = _example(nodes[entry][1])
             values.append(nodes[entry][1])

@@ -283,3 +283,25 @@ def test_a_compiled_module_takes_another_module() -> None:
     compiled._orig_mod = other = taeda.nn.Linear(2, 4)
     assert compiled._orig_mod is other and [*compiled._modules] == ["_orig_mod"]
     assert taeda.equal(compiled(taeda.ones(2)), other(taeda.ones(2)))
+
+
+def shifted(x=None, *, other=None):
+    return x.add_(1), other.add_(1)
+
+
+def test_tensors_among_defaults_are_inputs_with_names_of_their_own() -> None:
+    shifted.__defaults__ = (taeda.ones(2),)
+    shifted.__kwdefaults__ = {"other": taeda.zeros(3)}
+    backend = Counting()
+    compiled = taeda.compile(lambda: shifted(), backend=backend, fullgraph=True)
+    assert [t.tolist() for t in compiled()] == [[2, 2], [1, 1, 1]]
+    names = backend.modules[0].graph.find_nodes(op="placeholder")
+    assert len({node.target for node in names}) == len(names) >= 2
+    assert [t.tolist() for t in shifted()] == [[3, 3], [2, 2, 2]]
+
+
+def test_a_compiled_module_tells_how_it_is_compiled() -> None:
+    backend = Counting()
+    compiled = taeda.compile(taeda.nn.Linear(2, 2), backend=backend)
+    assert compiled.dynamo_ctx(double)(taeda.ones(2)).tolist() == [2, 2]
+    assert len(backend.modules) == 1
