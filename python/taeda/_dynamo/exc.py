@@ -10,6 +10,7 @@ __all__ = [
     "InvalidBackend",
     "RecompileError",
     "TorchDynamoException",
+    "TorchRuntimeError",
     "Unsupported",
     "UserError",
     "UserErrorType",
@@ -54,6 +55,13 @@ class FailOnRecompileLimitHit(Exception):
 
 class Unsupported(TorchDynamoException):
     """Something that cannot be captured."""
+
+
+class TorchRuntimeError(Unsupported):
+    """What a program raises while it is captured, as its cause, under `fullgraph`.
+
+    PyTorch has it for calls of tensors, and `Unsupported` for a `raise`.
+    """
 
 
 # What a `UserError` is about.

@@ -79,9 +79,10 @@ def _text(data) -> str:
 
 
 def _refuse(data) -> None:
-    from taeda._dynamo.exc import Unsupported
+    from taeda._dynamo.exc import TorchRuntimeError, Unsupported
 
-    raise Unsupported(f"compile: no graph holds this: {_text(data)}") from data["error"]
+    kind = TorchRuntimeError if data["reason"].startswith("raised ") else Unsupported
+    raise kind(f"compile: no graph holds this: {_text(data)}") from data["error"]
 
 
 def _broke(function, data) -> None:

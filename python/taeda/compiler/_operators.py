@@ -21,7 +21,7 @@ from taeda.utils import checkpoint as _checkpoints
 from taeda.utils._pytree import tree_flatten
 from taeda.utils.hooks import RemovableHandle
 
-from . import _control
+from . import _control, _extrema
 
 __all__ = ["table"]
 
@@ -276,6 +276,7 @@ def table() -> dict:
         LazyModuleMixin._infer_parameters: infer_parameters,
         _checkpoints.checkpoint: checkpoint,
         **_control.table(),
+        **_extrema.table(),
         taeda.autograd.grad: grad,
     }
     HANDLERS.update(known)

@@ -298,6 +298,7 @@ class Expanding(Distribution):
         self._expand_into(new, batch)
         Distribution.__init__(new, batch, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
+        new._asked_to_validate = self._asked_to_validate
         return new
 
     def _expand_into(self, new, batch) -> None:

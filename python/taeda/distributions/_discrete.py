@@ -19,7 +19,7 @@ def _cross_entropy(p, t):
 def _adopt_positive(self, validate_args, probs, logits) -> None:
     ProbsOrLogits._adopt(self, validate_args, probs, logits)
     # A constraint open at 0 would change what `biject_to` makes of the parameter.
-    if self._validate_args and self._given == "probs" and (self.probs <= 0).any():
+    if self._validates() and self._given == "probs" and (self.probs <= 0).any():
         bad = self.probs[self.probs <= 0]
         wanted = f"of distribution {self!r} to be positive"
         raise invalid("parameter probs", bad, wanted)

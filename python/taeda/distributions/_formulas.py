@@ -65,7 +65,7 @@ def _of_value(function, name: str):
         like = self._like if name == "log_prob" else None
         if like is not None and getattr(self, "_takes_numbers", False):
             value = taeda.as_tensor(value)
-        if name != "icdf" and self._validate_args:
+        if name != "icdf" and self._validates():
             self._validate_sample(value)
         if like is not None:
             value = taeda.as_tensor(value).to(getattr(self, like))
@@ -127,9 +127,7 @@ class formula:
     def __get__(self, instance, kind=None):
         # Threads that come here at once make the same. A class below may have a member
         # of this name too, which is not what `super()` asks for.
-        made = self._made()
-        setattr(self.owner, self.name, made)
-        return made.__get__(instance, kind)
+        return _entered(self.owner, self.name).__get__(instance, kind)
 
     def _made(self):
         """A method if it takes anything or is one by its name, else a property."""
@@ -156,3 +154,16 @@ class formula:
         if wrap or self.given is not None:
             return member
         return (lazy_property if self.kind == "lazy" else property)(member)
+
+
+def _entered(owner: type, name: str):
+    """Compiles the formula of a class, in whose place the member is from then on."""
+    found = vars(owner)[name]
+    if isinstance(found, formula):
+        found = found._made()
+        setattr(owner, name, found)
+    return found
+
+
+# Graphs are not to hold how a class came about.
+_entered._dynamo_marked_constant = True

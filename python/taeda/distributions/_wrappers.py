@@ -72,7 +72,7 @@ def _expand_maps(self, new, batch) -> None:
 
 def _log_prob_of_maps(self, value):
     """The base's density over the Jacobians of the transforms."""
-    if self._validate_args:
+    if self._validates():
         self._validate_sample(value)
     rank, slopes, x = len(self.event_shape), [], value
     for transform in reversed(self.transforms):
@@ -175,7 +175,7 @@ components, drawn by a Categorical.
     variance = _mean_of(parts.variance + (parts.mean - _pad(mean)) ** 2)
     cdf(x) = (parts.cdf(_pad(x)) * mixture.probs).sum(-1)
     log_prob(x) = (each + mixture.logits.log_softmax(-1)).logsumexp(-1)
-        if self._validate_args:
+        if self._validates():
             self._validate_sample(x)
         each = parts.log_prob(_pad(x))
     # A dim for the components, before those of the event.

@@ -31,6 +31,7 @@ class Distribution:
     has_rsample = False
     has_enumerate_support = False
     _validate_args = __debug__
+    _asked_to_validate = False
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -45,10 +46,18 @@ class Distribution:
         self._batch_shape = taeda.Size(batch_shape)
         self._event_shape = taeda.Size(event_shape)
         if validate_args is not None:
-            self._validate_args = validate_args
-        if self._validate_args:
+            self._validate_args = self._asked_to_validate = validate_args
+        if self._validates():
             self._validate_parameters()
         super().__init__()
+
+    def _validates(self) -> bool:
+        """Whether arguments are checked: in compiled code where it was asked for.
+
+        A check reads values, which no graph can hold.
+        """
+        asked = self._asked_to_validate or not taeda.compiler.is_compiling()
+        return self._validate_args and asked
 
     expand = absent("The same distribution with a larger batch shape.")
     arg_constraints = absent("Constraints by parameter.", property)

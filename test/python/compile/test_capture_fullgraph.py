@@ -12,7 +12,11 @@ import itertools
 import pytest
 import taeda
 from taeda import nn
-from taeda._dynamo.exc import BackendCompilerFailed, Unsupported
+from taeda._dynamo.exc import (
+    BackendCompilerFailed,
+    TorchRuntimeError,
+    Unsupported,
+)
 from taeda._dynamo.utils import counters
 from taeda.compiler import _default
 
@@ -190,3 +194,50 @@ def test_elements_are_checked_by_graphs(backend: str, dynamic: bool) -> None:
     assert asserting(taeda.ones(2)).tolist() == [2, 2]
     with pytest.raises(AssertionError):
         asserting(-taeda.ones(2))
+
+
+def density(x, scale):
+    found = taeda.distributions.Normal(x, scale)
+    return found.log_prob(x + 1), taeda.distributions.Gamma(scale, scale).entropy()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_distributions_check_nothing_in_a_graph(backend: str) -> None:
+    x, scale = taeda.randn(3), taeda.rand(3) + 1
+    for got, wanted in zip(
+        whole(density, backend)(x, scale), density(x, scale), strict=True
+    ):
+        assert taeda.allclose(got, wanted, rtol=1e-5)
+    assert whole(density, backend)(x, -scale)[0].isnan().all()
+    with pytest.raises(ValueError, match="constraint"):
+        density(x, -scale)
+
+    def asks(x):
+        return taeda.distributions.Exponential(x, validate_args=True).mean
+
+    with pytest.raises(Unsupported):
+        whole(asks, backend)(x.abs() + 1)
+    assert taeda.compile(asks, backend=backend)(x * 0 + 2).tolist() == [0.5] * 3
+
+
+def held(a, b):
+    a, b = a.sum(), b.sum()
+    return max(a, b), min(a, b, 7), max(0, min(1, b)), max([2, a, 3, b])
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_extrema_of_single_elements_are_in_the_graph(dynamic) -> None:
+    compiled = taeda.compile(held, fullgraph=True, backend="eager", dynamic=dynamic)
+    for a, b in ((1.0, 2.0), (2.0, 1.0), (-9.0, -8.0), (5.0, 5.0)):
+        args = taeda.tensor([a, 0]), taeda.tensor([b, 0])
+        assert [float(v) for v in compiled(*args)] == [float(v) for v in held(*args)]
+    with pytest.raises(Unsupported):  # neither is larger
+        whole(lambda x: max(x, 0))(taeda.ones(2))
+    assert whole(lambda x: max([1, 2], key=lambda n: -n) * x)(taeda.ones(1)) == 1
+
+
+def test_an_error_of_a_call_is_a_runtime_error_of_the_program() -> None:
+    with pytest.raises(TorchRuntimeError, match="shape") as caught:
+        whole(lambda x: x.view(7))(taeda.ones(2))
+    assert isinstance(caught.value, Unsupported)
+    assert isinstance(caught.value.__cause__, RuntimeError)
