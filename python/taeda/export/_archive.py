@@ -15,6 +15,7 @@ import io
 import json
 import operator
 import os
+import re
 import zipfile
 
 import taeda
@@ -160,14 +161,34 @@ def _call(entry) -> list:
 def _hints(program) -> dict[str, int]:
     """The sizes that symbols had in the example."""
     found: dict[str, int] = {}
+    derived = []
     for node in program.graph.nodes:
         value = node.meta.get("val")
         values = value.shape if isinstance(value, taeda.Tensor) else [value]
         for n in values:
-            name = repr(n)
-            if isinstance(n, taeda.SymInt) and name[0] == "s" and name[1:].isdigit():
-                found[name] = n.node.hint()
+            if not isinstance(n, taeda.SymInt):
+                continue
+            if re.fullmatch(r"s\d+", repr(n)):
+                found[repr(n)] = n.node.hint()
+            else:
+                derived.append(n)
+    for n in derived:
+        roots = {*re.findall(r"\bs\d+\b", repr(n))} - found.keys()
+        if len(roots) == 1:
+            found |= _root(n, *roots, found)
     return found
+
+
+def _root(n, name: str, known: dict[str, int]) -> dict[str, int]:
+    """The size of a symbol that is no input's: that at which a derived dim is right.
+
+    Derived dims are `a * root + b`: none is larger than the size and the numbers in it.
+    """
+    most = n.node.hint() + sum(map(int, re.findall(r"\b\d+\b", repr(n))))
+    for size in range(most + 1):
+        if value_of(repr(n), known | {name: size}) == n.node.hint():
+            return {name: size}
+    raise ValueError(f"export.save: no size of {name} gives {n} = {n.node.hint()}")
 
 
 def _program(program) -> dict:

@@ -89,6 +89,7 @@ class Inputs:
             _check_type(leaf.value)
         self.symbols: list[_Symbol] = []
         self.ranges: dict[str, ValueRanges] = {}
+        self.roots: set[Symbol] = set()  # those that derived dims are worked out of
         self.equal: list[str] = []  # guards that say that two sources agree
         self._by_dim: dict[str, tuple] = {}  # name of a Dim -> it, its symbol, size
 
@@ -210,6 +211,9 @@ class Inputs:
         value = symbol * dim.scale + dim.offset if derived else symbol
         if derived:
             self.ranges[Symbol(repr(value))] = ValueRanges(dim.min, dim.max)
+            if known is None:  # of no input's size: it stands behind the first that is
+                self.roots.add(Symbol(repr(symbol)))
+                self.ranges |= {s: self.ranges.pop(s) for s in [Symbol(repr(symbol))]}
         if known is not None or derived:
             self.equal.append(f"{source} == {value!r}")
         return value

@@ -255,6 +255,7 @@ class _Export:
             for node in self.tracer.graph.nodes
             for size in _symbols_of(node.meta.get("val"))
         }
+        used |= self.inputs.roots
         ranges = {s: r for s, r in self.inputs.ranges.items() if s in used}
         said = [text for text, _ in self.env._native.assertions()]
         for node in self.tracer.graph.nodes:

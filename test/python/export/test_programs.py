@@ -438,3 +438,20 @@ def test_decompositions_that_need_a_size_are_refused() -> None:
     table[taeda.ops.aten.relu.default] = lambda x: x.clamp(min=0).view(int(x.shape[0]))
     with pytest.raises(RuntimeError, match="need sizes as they are in the example"):
         ep.run_decompositions(table)
+
+
+class Plus(taeda.nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+def test_the_root_of_a_derived_dim_has_its_range_in_files_too() -> None:
+    root = export.Dim("root", min=2)
+    ep = export.export(Plus(), (values(5, 3),), dynamic_shapes=({0: 2 * root + 1},))
+    assert str(ep.range_constraints) == "{2*s0 + 1: VR[5, int_oo], s0: VR[2, int_oo]}"
+    file = io.BytesIO()
+    export.save(ep, file)
+    file.seek(0)
+    loaded = export.load(file)
+    assert str(loaded.range_constraints) == str(ep.range_constraints)
+    assert loaded.module()(values(9, 3)).equal(values(9, 3) + 1)
