@@ -41,12 +41,14 @@ def register_dataclass(
         serialized_type_name: its name in the text of a shape.
 
     Raises:
-        TypeError: no dataclass.
-        ValueError: registered already; field names that do not cover `__init__`.
+        ValueError: no dataclass; registered already; field names that do not cover
+            `__init__`.
     """
     if not dataclasses.is_dataclass(cls):
-        raise TypeError(
-            f"register_dataclass() can only be used with dataclasses: {cls}"
+        raise ValueError(
+            "field_names must be specified with a list of all fields used to initialize"
+            f" {cls}, as it is not a dataclass: register_dataclass() takes dataclasses"
+            " only"
         )
     own = [f.name for f in dataclasses.fields(cls) if f.init]
     names = own if field_names is None else list(field_names)

@@ -89,3 +89,8 @@ def test_arguments_of_nodes_have_keys() -> None:
     assert graph(Point(3, 1)) == 3
     other = torch.fx.symbolic_trace(lambda p: p.x, {"p": Point(torch.fx.PH, 1)})
     assert other(Point(3, 1)) == 3
+
+
+def test_only_dataclasses_are_registered_as_such() -> None:
+    with pytest.raises(ValueError, match="field_names must be specified"):
+        pytree.register_dataclass(int)
