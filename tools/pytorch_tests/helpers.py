@@ -44,6 +44,13 @@ STAND_INS = (
     "torch.ao.nn",
     "torch._opaque_base",
     "torch.jit.TracerWarning.ignore_lib_warnings()",
+    "torch.jit._recursive",
+    "torch.jit._recursive.ConcreteTypeStore()",
+    "torch.jit._state",
+    "torch.jit._state._clear_class_state()",
+    "torch._C._jit_set_emit_hooks()",
+    "torch._C._jit_clear_class_registry()",
+    "torch.ScriptObject",
     "torch.utils._pytree._cxx_pytree_dynamo_traceable",
     "torch.backends.python_native",
     "torch.ops.aten._batch_norm_with_update",
@@ -110,7 +117,7 @@ class Missing:
 def _stand_in(name: str):
     """Classes have methods that helpers patch; functions know nothing."""
     if name.endswith("()"):
-        return lambda: None
+        return lambda *args: None
     last = name.rpartition(".")[2]
     return type(last, (Missing,), {}) if last[0].isupper() else Missing(name)
 
@@ -301,5 +308,5 @@ def install(tests: Path) -> None:
         path = name.rstrip("()").split(".")[1:]
         place = functools.reduce(getattr, path[:-1], taeda)
         attribute = path[-1]
-        if not hasattr(place, attribute):
+        if isinstance(getattr(place, attribute, None), (Missing, type(None))):
             setattr(place, attribute, _stand_in(name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 
 import taeda
 from taeda import nn
@@ -69,7 +70,8 @@ class State:
                     table.update(old)
 
     def _notice(self, fakes: dict, before: list) -> None:
-        """What the program assigned to buffers; new tensors elsewhere are refused."""
+        """What the program assigned to buffers; it is warned of other new tensors."""
+        lost: list[str] = []
         paths = {id(m): path for path, m in reversed(self.modules.items())}
         for module, attributes, parameters, buffers in before:
             prefix = f"{paths[id(module)]}." if paths[id(module)] else ""
@@ -82,19 +84,21 @@ class State:
                     stand_in = None if seen is None else fakes[id(seen)]
                     if value is not stand_in:
                         self.written[prefix + name] = value
-            new = [
-                name
+            lost += [
+                f"self.{prefix}{name}"
                 for name, value in vars(module).items()
                 if attributes.get(name) is not value
                 and any(isinstance(v, taeda.Tensor) for v in pytree.tree_leaves(value))
                 and name not in ("_parameters", "_buffers", "_modules")
             ]
-            if new:
-                shown = ", ".join(f"self.{prefix}{name}" for name in new)
-                raise ValueError(
-                    f"The tensor attribute {shown} was assigned during export. Such "
-                    "attributes must be registered as buffers using the "
-                    "`register_buffer` API and must be initialized at model.__init__ "
-                    "(https://pytorch.org/docs/stable/generated/torch.nn.Module.html"
-                    "#torch.nn.Module.register_buffer)."
-                )
+        if lost:
+            few = len(lost) == 1
+            warnings.warn(
+                f"The tensor {'attribute' if few else 'attributes'} {', '.join(lost)} "
+                f"{'was' if few else 'were'} assigned during export. Such attributes "
+                "must be registered as buffers using the `register_buffer` API and "
+                "must be initialized at model.__init__ "
+                "(https://pytorch.org/docs/stable/generated/torch.nn.Module.html"
+                "#torch.nn.Module.register_buffer).",
+                stacklevel=2,
+            )

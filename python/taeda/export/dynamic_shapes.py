@@ -334,7 +334,10 @@ class AdditionalInputs:
 def _common_shape(values):
     first, *others = values
     if not all(type(v) is type(first) for v in others):
-        raise ValueError(f"The values {values} must all be of one type")
+        raise ValueError(
+            "Inputs were found to have differing types, so they cannot be marked as"
+            f" dynamic: {values}"
+        )
     if isinstance(first, taeda.Tensor):
         shapes = [v.shape for v in values]
         if len({len(s) for s in shapes}) > 1:
@@ -345,7 +348,10 @@ def _common_shape(values):
         return None
     if isinstance(first, int) and not isinstance(first, bool):
         return Dim.DYNAMIC
-    raise ValueError(f"The values {values} differ, and are not integers")
+    raise ValueError(
+        "Inputs that are not integers were found to have differing values, but they"
+        f" cannot be marked as dynamic: {values}"
+    )
 
 
 def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes):
