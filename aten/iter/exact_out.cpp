@@ -22,6 +22,19 @@ void write_exact(std::string_view op,
   write_out(op, computed, out);
 }
 
+void write_within_kind(std::string_view op,
+                       const TensorBase& computed,
+                       const TensorBase& out) {
+  bool complex = computed.is_complex();
+  TAEDA_CHECK(complex ? out.is_complex() : is_floating(out.dtype()),
+              op,
+              " expects a ",
+              complex ? "complex" : "floating point",
+              " output tensor, but got ",
+              out.dtype());
+  write_out(op, computed, out);
+}
+
 void refuse_other_dtypes(Plan<int64_t>& plan) {
   for (size_t i = 0; i < plan.size(); ++i) plan.refuse_other_dtypes(i);
 }

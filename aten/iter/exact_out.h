@@ -13,6 +13,10 @@ TAEDA_API ScalarType dtype_into(std::string_view op,
 TAEDA_API void write_exact(std::string_view op,
                            const TensorBase& computed,
                            const TensorBase& out);
+// write_out into a complex tensor of what is complex, else into one of floats.
+TAEDA_API void write_within_kind(std::string_view op,
+                                 const TensorBase& computed,
+                                 const TensorBase& out);
 // All out= tensors must have the dtypes that are planned.
 TAEDA_API void refuse_other_dtypes(Plan<int64_t>& plan);
 

@@ -318,7 +318,13 @@ void baddbmm_shape(const Spec<I>& self,
       ", ",
       batch2.sizes()[1],
       "].");
-  check_dtypes(self, batch1, batch2);
+  TAEDA_CHECK(self.dtype() == batch1.dtype() && self.dtype() == batch2.dtype(),
+              "baddbmm: Input dtypes must be the same, got: input ",
+              self.dtype(),
+              ", batch1: ",
+              batch1.dtype(),
+              ", batch2: ",
+              batch2.dtype());
   I sizes[] = {b, batch1.sizes()[1], batch2.sizes()[2]};
   check_expands<I>("baddbmm", self.sizes(), sizes);
   plan.set(0, sizes, batch1.dtype());

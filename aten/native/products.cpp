@@ -1,5 +1,6 @@
 // Products in terms of matmul and mul.
 #include <taeda/aten/core/promotion.h>
+#include <taeda/aten/iter/exact_out.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/matmul.h>
 #include <taeda/aten/native/symbolic_sizes.h>
@@ -189,6 +190,14 @@ Tensor inner(const Tensor& self, const Tensor& other) {
   };
   Tensor product = ops::mm(rows(self), ops::transpose(rows(other), 0, 1));
   return ops::reshape(product, sizes);
+}
+
+void inner_out(const Tensor& self, const Tensor& other, const Tensor& out) {
+  Tensor product = inner(self, other);
+  // Products with a number cast as `mul` does.
+  if (self.dim() == 0 || other.dim() == 0)
+    return write_out("inner", product, out);
+  derived::write_exact("inner", product, out);
 }
 
 Tensor tensordot(const Tensor& self,
@@ -382,6 +391,13 @@ Tensor matrix_power(const Tensor& self, int64_t n) {
     square = ops::matmul(square, square);
   }
   return n == 1 ? ops::mul(out, Scalar(int64_t{1})) : out;
+}
+
+void matrix_power_out(const Tensor& self, int64_t n, const Tensor& out) {
+  Tensor power = matrix_power(self, n);
+  // Without a product there is nothing but a copy, which casts.
+  if (n == 0 || n == 1) return write_out("matrix_power", power, out);
+  derived::write_exact("matrix_power", power, out);
 }
 
 }  // namespace taeda::native

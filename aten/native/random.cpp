@@ -12,11 +12,31 @@
 #include <taeda/gen/native/random_.h>
 #include <taeda/gen/native/uniform_.h>
 
+#include <cmath>
+#include <limits>
+
 namespace taeda::native {
 
 void check_std(double std) {
   TAEDA_CHECK(std >= 0.0, "normal expects std >= 0.0, but found std ", std);
 }
+
+namespace {
+
+double largest(ScalarType t) {
+  switch (t) {
+    case kHalf:
+      return 65504.0;
+    case kBFloat16:
+      return 0x1.fep127;
+    case kFloat:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
+}  // namespace
 
 template <class I>
 void uniform_shape(const Spec<I>& self,
@@ -33,6 +53,21 @@ void uniform_shape(const Spec<I>& self,
               from,
               " > to=",
               to);
+  double most = largest(real_type_of(t));
+  auto check = [&](const char* name, double v) {
+    TAEDA_CHECK(std::abs(v) <= most, name, " is out of bounds for ", t);
+  };
+  check("from", from);
+  check("to", to);
+  TAEDA_CHECK(to - from <= most,
+              "uniform_ expects to-from <= ",
+              most,
+              ", the largest ",
+              t,
+              ", but found to=",
+              to,
+              " and from=",
+              from);
 }
 TAEDA_SHAPE(uniform_shape);
 

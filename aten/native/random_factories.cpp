@@ -204,6 +204,32 @@ void randint_like_tensor_generator_shape(const Spec<I>& self,
 }
 TAEDA_SHAPE(randint_like_tensor_generator_shape);
 
+namespace {
+
+// How many whole numbers from 0 on a dtype can tell apart.
+int64_t most_numbers(ScalarType dtype) {
+  switch (dtype) {
+    case kHalf:
+      return (int64_t{1} << 11) + 1;
+    case kBFloat16:
+      return (int64_t{1} << 8) + 1;
+    case kFloat:
+      return (int64_t{1} << 24) + 1;
+    case kByte:
+      return 255;
+    case kChar:
+      return 127;
+    case kShort:
+      return 32767;
+    case kInt:
+      return std::numeric_limits<int32_t>::max();
+    default:
+      return std::numeric_limits<int64_t>::max();
+  }
+}
+
+}  // namespace
+
 template <class I>
 void randperm_generator_shape(I n,
                               const MaybeGenerator&,
@@ -213,6 +239,14 @@ void randperm_generator_shape(I n,
                               MaybeBool,
                               Plan<I>& plan) {
   TAEDA_CHECK(n >= 0, "n must be non-negative, got ", n);
+  int64_t most = most_numbers(dtype.value_or(kLong));
+  TAEDA_CHECK(n <= most,
+              "n cannot be greater than ",
+              most,
+              " for ",
+              dtype.value_or(kLong),
+              " type, got ",
+              n);
   plan_size<I>(plan, {n}, dtype.value_or(kLong), layout);
 }
 TAEDA_SHAPE(randperm_generator_shape);

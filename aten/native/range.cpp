@@ -156,6 +156,26 @@ void range_shape(const Scalar& start,
 }
 TAEDA_SHAPE(range_shape);
 
+template <class I>
+void range_out_shape(const Scalar& start,
+                     const Scalar& end,
+                     const Scalar& step,
+                     const Spec<I>& out,
+                     Plan<I>& plan) {
+  range_step_shape<I>(start, end, step, out.dtype(), {}, {}, {}, plan);
+  keep_shape(plan, out);
+}
+TAEDA_SHAPE(range_out_shape);
+
+template <class I>
+void range_end_out_shape(const Scalar& start,
+                         const Scalar& end,
+                         const Spec<I>& out,
+                         Plan<I>& plan) {
+  range_out_shape<I>(start, end, int64_t{1}, out, plan);
+}
+TAEDA_SHAPE(range_end_out_shape);
+
 // linspace, logspace
 // ----------------------------------------------------------------
 

@@ -29,6 +29,7 @@ void plan_scan(std::string_view op,
   ScalarType type = dtype ? *dtype : self.dtype();
   if (!dtype && is_integral(type, /*include_bool=*/true)) type = kLong;
   if (is_float8(type)) not_implemented_for(op, type);
+  if (type == kBool) not_implemented_for(str_cat(op, "_out_cpu"), type);
   plan.set(0, self.sizes(), type);
 }
 

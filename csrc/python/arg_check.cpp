@@ -1,4 +1,5 @@
 // Which overload a call fits: checks by type, nothing is converted.
+#include <taeda/csrc/python/tensor_functions.h>
 #include <taeda/csrc/python/torch_function.h>
 
 #include <cstring>
@@ -108,6 +109,14 @@ PyObject* find_keyword(const Call& call, const Param& param) {
   return nullptr;
 }
 
+// An array of NumPy without axes, of integers.
+static bool is_numpy_integer(PyObject* o) {
+  if (!is_numpy_array(o)) return false;
+  Ref number(PyNumber_Index(o));
+  if (number.get() == nullptr) PyErr_Clear();
+  return number.get() != nullptr;
+}
+
 // Objects with __index__ count if they are numbers (NumPy's are); bool, text
 // and sequences do not.
 bool is_int_like(PyObject* o) {
@@ -115,7 +124,8 @@ bool is_int_like(PyObject* o) {
   if (PyFloat_Check(o) || PyBool_Check(o) || PyUnicode_Check(o)) return false;
   if (PyLong_Check(o)) return true;
   if (is_tensor(o)) return is_zero_dim(o, /*integral=*/true);
-  return PyIndex_Check(o) && !is_sequence(o) && converts_to_float(o);
+  if (!PyIndex_Check(o) || is_sequence(o)) return false;
+  return converts_to_float(o) || is_numpy_integer(o);
 }
 
 bool is_float_like(PyObject* o) {

@@ -243,8 +243,9 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-// taeda.Tensor(...): numbers are sizes, a tensor is shared as it is, everything
-// else is data. Sizes and data give the default dtype, whatever the data are.
+// taeda.Tensor(...): numbers are sizes, a tensor or storage is shared as it is,
+// everything else is data. Sizes and data give the default dtype, whatever the
+// data are.
 TensorBase legacy_value(PyObject* args, ScalarType dtype) {
   Py_ssize_t n = PyTuple_GET_SIZE(args);
   if (n == 0) return make_tensor("Tensor", {0}, dtype);
@@ -268,6 +269,7 @@ TensorBase legacy_value(PyObject* args, ScalarType dtype) {
   }
   DataOptions options;
   options.dtype = dtype;
+  options.copy = PyObject_HasAttrString(first, "untyped") != 1;
   return tensor_from_data(first, options);
 }
 }  // namespace
@@ -290,7 +292,10 @@ ScalarType inferred_dtype(PyObject* o) {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
-      if (item == o) raise(PyExc_ValueError, "new(): self-referential lists");
+      if (item == o) {
+        raise(PyExc_TypeError,
+              "new(): self-referential lists are incompatible");
+      }
       if (i == 0 && PyUnicode_Check(item)) {
         raise(PyExc_ValueError, "new(): too many dimensions 'str'");
       }
@@ -320,12 +325,31 @@ ScalarType inferred_dtype(PyObject* o) {
   raise(PyExc_RuntimeError, "Could not infer dtype of {}", type_name_of(o));
 }
 
+// Writes a whole number of more than 64 bits.
+void store_long(PyObject* o, ScalarType dtype, void* out) {
+  if (dtype == kBool) {
+    *static_cast<bool*>(out) = true;
+    return;
+  }
+  if (!is_floating(dtype) && !is_complex(dtype)) {
+    raise(PyExc_ValueError, "Overflow when unpacking long long");
+  }
+  double v = PyLong_AsDouble(o);
+  check_status(v == -1.0 && PyErr_Occurred() != nullptr ? -1 : 0);
+  if (is_floating(dtype)) return store_float(v, dtype, out);
+  Scalar(v).store(dtype, out);
+}
+
 // Writes one Python number. Out of range is an error for integers, as in
 // PyTorch, and infinity for floats.
 void store_number(PyObject* o, ScalarType dtype, void* out) {
   if (dtype == kFloat && PyFloat_CheckExact(o)) {
     *static_cast<float*>(out) = static_cast<float>(PyFloat_AS_DOUBLE(o));
     return;
+  }
+  if (is_numpy_array(o)) {
+    Ref number = checked(PyObject_CallMethod(o, "item", nullptr));
+    return store_number(number.get(), dtype, out);
   }
   if (!is_scalar_like(o)) {
     raise(PyExc_TypeError,
@@ -337,9 +361,7 @@ void store_number(PyObject* o, ScalarType dtype, void* out) {
   if (PyLong_CheckExact(o) && dtype != kUInt64) {
     int overflow = 0;
     PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow != 0) {
-      raise(PyExc_ValueError, "Overflow when unpacking long long");
-    }
+    if (overflow != 0) return store_long(o, dtype, out);
   }
   Scalar s = to_scalar(o);
   if (dtype == kBool) {

@@ -54,7 +54,8 @@ def _view_of(buffer) -> memoryview:
         view = None
     if view is None or not view.contiguous:
         raise ValueError(
-            f"could not retrieve buffer from object of type {type(buffer).__name__}"
+            "object does not implement Python buffer protocol."
+            f" Got an object of type {type(buffer).__name__}"
         )
     if view.readonly:
         warnings.warn(

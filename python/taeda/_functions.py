@@ -260,7 +260,7 @@ def asarray(
         dtype, device: of the result; taken from `obj` if None.
         copy: True always copies, False raises where memory cannot be shared, None
             shares where possible.
-        requires_grad: whether the result requires grad; None keeps a leaf as it is.
+        requires_grad: whether the result requires grad, as `obj` does if None.
 
     Returns:
         A tensor.
@@ -275,6 +275,8 @@ def asarray(
     """
     found, shared = _shared(obj, dtype)
     if found is None:
+        if copy is False and type(obj).__module__ == "numpy":
+            raise RuntimeError("can't alias NumPy scalars.")
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         found = _C.tensor(obj, dtype=dtype, device=device)
@@ -282,15 +284,15 @@ def asarray(
         dtype in (None, found.dtype)
         and (device is None or _C.device(device) == found.device)
     ):
-        raise ValueError(f"can't alias tensor of dtype {found.dtype} as {dtype}")
+        what = "dtype" if dtype not in (None, found.dtype) else "device"
+        old, new = (getattr(found, what), dtype if what == "dtype" else device)
+        raise ValueError(f"can't alias tensor with {what} '{old}' into {what} '{new}'.")
     else:
         wanted = found.dtype if dtype is None else dtype
         place = found.device if device is None else device
         found = found.to(device=place, dtype=wanted, copy=copy is True and shared)
-    if requires_grad is None and found is obj and obj.is_leaf:
-        return obj
-    if isinstance(obj, Tensor) and not requires_grad:
-        return found.detach() if found.requires_grad else found
+    if requires_grad is False and found.requires_grad:
+        return found.detach()
     return found.requires_grad_() if requires_grad else found
 
 
@@ -303,7 +305,7 @@ def _shared(obj, dtype):
 
         if isinstance(obj, numpy.ndarray):
             return _C.from_numpy(obj), True
-        return _C.tensor(obj), False
+        return None, False
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj), True
     if type(obj).__name__ == "PyCapsule":

@@ -59,6 +59,11 @@ class Tensor(_C.TensorBase):
         return format(self.item(), spec) if number else super().__format__(spec)
 
     def __complex__(self) -> complex:
+        if self.numel() != 1:
+            raise ValueError(
+                "only one element tensors can be converted to Python scalars, got "
+                f"{self.numel()} elements"
+            )
         return complex(self.item())
 
     def __deepcopy__(self, memo):

@@ -67,6 +67,9 @@ class TypedStorage:
 
     __len__ = size
 
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes()
+
     def nbytes(self) -> int:
         """How many bytes."""
         return self._untyped_storage.nbytes()

@@ -69,7 +69,7 @@ def _shard(index: int, ops: list[Operator], names: list[str]) -> str:
         if key not in plans:
             plans[key] = plan_of(_functional(op))
     bases = {op.record.name for op in ops} | {"clone"}
-    headers: set[str] = {"record.h"}
+    headers: set[str] = {"record.h", "refusals.h"}
     tables: list[str] = []
     nodes: list[str] = []
     for plan in filter(None, plans.values()):
@@ -200,7 +200,20 @@ def _record(op: Operator, plan: Plan | None) -> list[str]:
             f'auto node = record_missing("{op.functional.name}", {_tensor_names(op)});'
         ]
     given = ", ".join(a.name for a in plan.edges)
-    return [f"auto node = record<{plan.class_name}>({given});"]
+    return [*_refusals(op, plan), f"auto node = record<{plan.class_name}>({given});"]
+
+
+def _refusals(op: Operator, plan: Plan) -> list[str]:
+    """Checks that tensors without a derivative do not ask for one."""
+    backward = op.overload.backward
+    known = {a.name for a in plan.edges}
+    for names, formula in (backward.formulas if backward else {}).items():
+        known |= set(names) if formula.strip() == "non_differentiable" else set()
+    return [
+        f'refuse_gradient("{op.record.name}", "{a.name}", {a.name});'
+        for a in op.functional.tensor_args
+        if a.name not in known
+    ]
 
 
 def _never_differentiable(op: Operator) -> bool:

@@ -478,8 +478,12 @@ def _derived(op: Operator, composite: bool) -> list[str]:
         return [f'derived::write_out_list("{name}", {call}, {given[0]});']
     laid = "contiguous({})" if op.overload.forms.row_major else "{}"
     body = op.overload.body
-    exact = isinstance(body, Composite) and not body.casts_out
-    write = "derived::write_exact" if exact else "write_out"
+    casts = body.casts_out if isinstance(body, Composite) else True
+    write = {
+        True: "write_out",
+        False: "derived::write_exact",
+        "within_kind": "derived::write_within_kind",
+    }[casts]
     if len(given) == 1:
         return [f'{write}("{name}", {laid.format(call)}, {given[0]});']
     lines = [f"auto results = {call};"]

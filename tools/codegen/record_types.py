@@ -120,17 +120,22 @@ class Reduction:
         return self.fold or (((), own),)
 
 
+def _casts_out(node: Node) -> bool | str:
+    return boolean(node) if node.tag == "bool" else one_of("within_kind")(node)
+
+
 @dataclass(frozen=True)
 class Composite:
     """In terms of other operators, which record their own derivatives.
 
     `call` is C++ text (`return ops::mul(self, self);`) or the name of a function in
     taeda::native that takes the arguments. With `casts_out` an out= tensor may have any
-    dtype that the result can be cast to.
+    dtype that the result can be cast to; `within_kind` wants a complex one for complex
+    results and a floating point one for others.
     """
 
     call: Text = entry(text)
-    casts_out: bool = entry(boolean, True)
+    casts_out: bool | str = entry(_casts_out, True)
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
 
 
@@ -277,7 +282,8 @@ class Backward:
     """Derivatives by argument; a key `self, other` is one call for several of them.
 
     `differentiable` is False for `backward: none`. An argument without a formula gets
-    the differentiated expression (pointwise) or no gradient (other families).
+    the differentiated expression (pointwise); in other families, or where the formula
+    is `none`, it may not require gradients. `non_differentiable` makes it a constant.
     """
 
     formulas: dict[tuple[str, ...], Text]

@@ -29,8 +29,6 @@ NAMES = (
 STAND_INS = (
     "torch._refs",
     "torch._prims",
-    "torch.quint2x4",
-    "torch.quint4x2",
     "torch._subclasses.CrossRefFakeMode",
     "torch._C.ScriptFunction",
     "torch._C.ScriptMethod",
@@ -38,9 +36,8 @@ STAND_INS = (
     "torch._C._get_torch_function_state()",
     "torch._native_batch_norm_legit",
     "torch._batch_norm_with_update",
-    "torch._unsafe_masked_index",
-    "torch._unsafe_masked_index_put_accumulate",
-    "torch._chunk_cat",
+    "torch.ops.mkldnn._is_mkldnn_bf16_supported()",
+    "torch.ops.mkldnn._is_mkldnn_fp16_supported()",
     "torch.ao.nn",
     "torch._opaque_base",
     "torch.jit.TracerWarning.ignore_lib_warnings()",
@@ -54,10 +51,21 @@ STAND_INS = (
     "torch.utils._pytree._cxx_pytree_dynamo_traceable",
     "torch.backends.python_native",
     "torch.ops.aten._batch_norm_with_update",
-    "torch.ops.aten._safe_softmax",
     "torch.ops.aten._flash_attention_forward",
     "torch.ops.aten._efficient_attention_forward",
 )
+
+# Dtypes of quantized tensors, which tests are parametrized by, and what such tests get:
+# others that seldom stand beside them, since a test's name must stay its own.
+DTYPES = {
+    "quint2x4": "uint32",
+    "quint4x2": "uint16",
+    "quint8": "float8_e5m2fnuz",
+    "qint8": "float8_e4m3fnuz",
+    "qint32": "uint64",
+}
+# Decorators that only mark what they decorate.
+MARKS = ("torch._export.wrappers.mark_subclass_constructor_exportable_experimental",)
 
 
 def _is_helper(name: str) -> bool:
@@ -126,6 +134,8 @@ def missing(module: str, name: str) -> Missing:
     """A placeholder; MISSING_NAMES=1 tells of it."""
     if os.environ.get("MISSING_NAMES"):
         print(f"missing: {module}.{name}", file=sys.stderr)
+    if f"{module}.{name}" in MARKS:
+        return lambda marked: marked
     return Missing(f"{module}.{name}")
 
 
@@ -280,6 +290,11 @@ class Finder(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(fullname, file, loader=loader)
 
 
+def _patched(*args, **kwargs):
+    """Decorates tests of an inductor's option, of which there is none."""
+    return lambda test: test
+
+
 def install(tests: Path) -> None:
     """Makes `torch` this library, with PyTorch's test helpers."""
     installed = importlib.util.find_spec("torch")
@@ -304,6 +319,12 @@ def install(tests: Path) -> None:
     sys.modules["torch._vendor.packaging.version"] = packaging.version
     taeda._lazy.ts_backend = types.SimpleNamespace(init=lambda: None)
     compiler.install(site, _Loader)
+    if not hasattr(taeda, "_inductor"):
+        config = types.SimpleNamespace(patch=_patched)
+        taeda._inductor = types.SimpleNamespace(config=config)
+    for name, other in DTYPES.items():
+        if not isinstance(getattr(taeda, name, None), taeda.dtype):
+            setattr(taeda, name, getattr(taeda, other))
     for name in STAND_INS:
         path = name.rstrip("()").split(".")[1:]
         place = functools.reduce(getattr, path[:-1], taeda)

@@ -154,6 +154,10 @@ void range_cpu(const Scalar& start,
   fill_steps(out, start, int64_t{1});
 }
 
+void range_out_cpu(const Scalar& start, const Scalar&, const Tensor& out) {
+  fill_steps(out, start, int64_t{1});
+}
+
 // linspace, logspace
 // ----------------------------------------------------------------
 

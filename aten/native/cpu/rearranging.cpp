@@ -1,6 +1,7 @@
 // The elements of a tensor in other places: flip, roll, repeat, triangles.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
+#include <taeda/aten/iter/repeats.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/rearranging.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -186,9 +187,27 @@ Tensor repeat_interleave(const Tensor& self,
 
 namespace {
 
+// Zeros outside of the triangle, where elements lie at one address: such a one
+// is zero as soon as one of its places is outside.
+void zero_outside(const Tensor& t, int64_t k, bool upper) {
+  int64_t rows = t.size(-2), cols = t.size(-1);
+  size_t item = t.itemsize();
+  char* base = static_cast<char*>(t.mutable_raw_data());
+  for (int64_t n = 0; n < t.numel(); ++n) {
+    int64_t distance = n % cols - n / cols % rows;
+    if (upper ? distance >= k : distance <= k) continue;
+    int64_t rest = n, offset = 0;
+    for (int64_t d = t.dim(); d-- > 0; rest /= t.sizes()[d]) {
+      offset += rest % t.sizes()[d] * t.strides()[d];
+    }
+    std::memset(base + offset * static_cast<int64_t>(item), 0, item);
+  }
+}
+
 // Rows hold `kept` elements at the front (lower) or at the back (upper).
 void triangle(const Tensor& self, int64_t k, bool upper, const Tensor& out) {
   if (out.numel() == 0) return;
+  if (repeated_dim(out) >= 0) return zero_outside(out, k, upper);
   Tensor from = contiguous(self);
   int64_t rows = self.size(-2), cols = self.size(-1);
   size_t item = self.itemsize(), width = static_cast<size_t>(cols) * item;

@@ -79,6 +79,9 @@ class tensortype(type):
                     f"expected {cls.__name__} (got {args[0].type().rpartition('.')[2]})"
                 )
             return args[0].detach()
+        if len(args) == 1 and hasattr(args[0], "untyped"):
+            empty = taeda.empty(0, dtype=cls.dtype, device=args[0].device)
+            return empty.set_(args[0])
         if len(args) == 1 and isinstance(args[0], _C.Size):
             return taeda.empty(args[0], dtype=cls.dtype, device=device)
         sizes = args

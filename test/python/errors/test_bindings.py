@@ -31,7 +31,7 @@ m.Tensor([1, [2]])  # must be real number, not list
 m.Tensor(1, 2, 'x')  # expected tuple of ints, but found element of type str at pos 2
 m.FloatTensor(longs(2))  # expected FloatTensor (got LongTensor)
 m.tensor([[1, 2], 3])  # not a sequence at dim 1
-(l := [], l.append(l), m.tensor(l))  # new(): self-referential lists
+(l := [0], l.append(l), m.tensor(l))  # self-referential lists are incompatible
 m.tensor([ones(2), ones(3)])  # to Python scalars (expected shape [], got [2])
 m.tensor(1, device=1.5)  # argument 'device' must be taeda.device, not float
 m.iinfo()  # iinfo() missing 1 required argument: 'type'
@@ -58,14 +58,14 @@ m.empty(2, device='meta').numpy()  # can't convert meta device type tensor to nu
 ones(2).bfloat16().numpy()  # Got unsupported ScalarType BFloat16
 m.from_numpy(numpy.zeros(2, dtype=[('a', 'f4'), ('b', 'i1')])['a'])\
   # given numpy array strides not a multiple of the element byte size. Copy the
-m.frombuffer(1, dtype=m.float32)  # could not retrieve buffer from object of type int
+m.frombuffer(1, dtype=m.float32)  # object does not implement Python buffer protocol.
 m.frombuffer(b'1234')  # frombuffer() missing 1 required keyword argument: 'dtype'
 m.return_types.nothing  # module 'taeda.return_types' has no attribute 'nothing'
 m._C._pop_torch_function_stack()  # the stack of modes is empty
 made(m.overrides.TorchFunctionMode)().__torch_function__(1, ())\
   # Made does not define __torch_function__
 m.asarray(1, copy=False)  # can't alias arbitrary sequence into a tensor.
-m.asarray(ones(2), dtype=m.float64, copy=False)  # dtype taeda.float32 as taeda.float64
+m.asarray(ones(2), dtype=m.float64, copy=False)  # can't alias tensor with dtype
 ones(2).reinforce(1)  # reinforce() was removed; use distributions' log_prob
 ones(1, dtype=m.complex64).new(1, 'x')  # expected sizes, or data alone, got 2 arguments
 m.empty_strided((2,), (-1,))  # empty_strided: strides must not be negative, got [-1]

@@ -80,3 +80,21 @@ def test_masked_scatter_reads_a_copy() -> None:
     assert x.masked_scatter_(x > 1, x[:]).tolist() == [0, 1, 0, 1]
     mask = taeda.tensor([True, False])
     assert mask.masked_scatter_(mask, mask).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "diagonal", "by_row", "by_column"),
+    [
+        ("tril_", 0, [1, 0, 0], [0, 0, 3]),
+        ("tril_", -1, [0, 0, 0], [0, 0, 0]),
+        ("triu_", 0, [0, 0, 3], [1, 0, 0]),
+        ("triu_", -1, [0, 2, 3], [1, 2, 0]),
+    ],
+)
+def test_triangles_of_expanded_tensors(name, diagonal, by_row, by_column):
+    rows = taeda.tensor([1.0, 2.0, 3.0])
+    getattr(rows.expand(3, 3), name)(diagonal)
+    assert rows.tolist() == by_row
+    columns = taeda.tensor([1.0, 2.0, 3.0])
+    getattr(columns[:, None].expand(3, 3), name)(diagonal)
+    assert columns.tolist() == by_column
