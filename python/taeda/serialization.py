@@ -236,6 +236,15 @@ def _data_only(weights_only: bool | None, pickle_module) -> bool:
     if force:
         data_only = True
     elif free and weights_only is None:
+        import warnings
+
+        warnings.warn(
+            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the "
+            f"`weights_only` argument was not given to {taeda.__name__}.load: forcing "
+            "weights_only=False.",
+            UserWarning,
+            stacklevel=3,
+        )
         data_only = False
     if data_only and pickle_module is not None:
         raise RuntimeError(

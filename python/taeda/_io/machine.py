@@ -212,17 +212,18 @@ class Machine:
     def set_item(self) -> None:
         value = self.stack.pop()
         key = self.stack.pop()
-        self._store([key, value])
+        self._store([key, value], "SETITEM")
 
     def set_items(self) -> None:
-        self._store(self.pop_mark())
+        self._store(self.pop_mark(), "SETITEMS")
 
-    def _store(self, items: list) -> None:
+    def _store(self, items: list, name: str) -> None:
         target = self.stack[-1]
         kind = type(target)
         if kind not in _MAPPINGS:
             raise UnpicklingError(
-                f"Can only set items of dictionaries, but got {short(kind)}"
+                f"Can only {name} for dict, collections.OrderedDict, "
+                f"collections.Counter, but got {short(kind)}"
             )
         if len(items) % 2:
             raise UnpicklingError("a key without a value")
@@ -294,17 +295,17 @@ class Machine:
     def reduce(self) -> None:
         args = self.stack.pop()
         function = self.stack[-1]
-        call = self.calls.get(id(function))
+        call = self.calls.get(id(function)) or names.trusted_call(function)
         if call is None:
             raise UnpicklingError(
-                f"Trying to call reduce for unrecognized function {short(function)}"
+                f"Trying to call reduce for unrecognized function {self._function(function)}"
             )
         self.stack[-1] = self._call(call, args)
 
     def new_object(self) -> None:
         args = self.stack.pop()
         kind = self.stack[-1]
-        call = self.calls.get(id(kind))
+        call = self.calls.get(id(kind)) or names.trusted_call(kind)
         if call is None or not isinstance(kind, type):
             raise UnpicklingError(
                 "Can only create new object for nn.Parameter or classes allowlisted "
@@ -313,6 +314,16 @@ class Machine:
         if names.trusted_class(kind) and type(args) is tuple:
             call, args = kind.__new__, (kind, *args)
         self.stack[-1] = self._call(call, args)
+
+    @staticmethod
+    def _function(value) -> str:
+        """What was to be called, a method with its class."""
+        name = getattr(value, "__qualname__", None) if callable(value) else None
+        if type(name) is not str:
+            return short(value)
+        owner = getattr(value, "__self__", None)
+        of = f" of {owner.__module__}.{owner.__name__}" if type(owner) is type else ""
+        return ascii(f"{name[:200]}{of[:200]}")[1:-1]
 
     def _call(self, call, args):
         if type(args) is not tuple:

@@ -11,6 +11,7 @@ import taeda
 from taeda._io import copies, rebuild
 from taeda._io.storages import STORAGE_DTYPES
 
+_Method, _BuiltinMethod = type(OrderedDict.fromkeys), type(dict.fromkeys)
 _BLOCKED = ("sys", "os", "posix", "nt")
 # What Python 2 called them; protocols up to 2 still write these names.
 _OLD_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}
@@ -111,18 +112,33 @@ def resolve(module: str, name: str):
     trusted = _trusted.get(full) or _ours.get(full)
     if trusted is not None:
         return trusted[0], trusted[0]
+    shown = _plain(module, name).removeprefix("builtins.")
+    adds = f"{taeda.__name__}.serialization"
+    named = shown if len(shown) < 100 else "..."
     raise UnpicklingError(
-        f"Unsupported global: GLOBAL {_plain(module, name)} was not an allowed global "
-        f"by default. Please use `{taeda.__name__}.serialization.add_safe_globals` "
-        f"or `{taeda.__name__}.serialization.safe_globals` to allow it if you trust "
-        "it, or "
-        "weights_only=False if you trust the whole file (that runs code in it)."
+        f"Unsupported global: GLOBAL {shown} was not an allowed global by default. "
+        f"Please use `{adds}.add_safe_globals([{named}])` or the "
+        f"`{adds}.safe_globals([{named}])` context manager to allowlist it if you "
+        "trust it, or weights_only=False if you trust the whole file (that runs code "
+        "in it)."
     )
 
 
 def _plain(*parts: str) -> str:
     """A name out of a file, short and in characters that can be printed."""
     return ascii(".".join(part[:200] for part in parts))[1:-1]
+
+
+def trusted_call(value):
+    """A class or method that the user trusts, wherever it came from; else None.
+
+    A file may name it as the attribute of another one (`getattr`).
+    """
+    if isinstance(value, type):
+        return value if trusted_class(value) else None
+    if isinstance(value, (_BuiltinMethod, _Method)):  # made anew by each access
+        return next((one for one, _ in _trusted.values() if one == value), None)
+    return None
 
 
 def trusted_class(value) -> bool:
@@ -143,7 +159,7 @@ def _named(entries) -> dict:
     found = {}
     for entry in entries:
         if not isinstance(entry, tuple):
-            full = f"{torch_name(entry.__module__)}.{entry.__qualname__}"
+            full = f"{torch_name(str(entry.__module__))}.{entry.__qualname__}"
             found[full] = entry, entry
             continue
         if len(entry) != 2:

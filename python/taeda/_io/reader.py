@@ -84,8 +84,8 @@ class StorageLoader:
             raise RuntimeError(f"the checkpoint has no record {short(name)}")
         if entry.size != nbytes:
             raise RuntimeError(
-                f"record {short(name)} has {entry.size} bytes; its storage needs "
-                f"{nbytes}"
+                f"record {short(name)}: record size ({entry.size} bytes) does not "
+                f"match expected size ({nbytes} bytes)"
             )
         if self.mapping is not None and nbytes and entry.method == _STORED:
             start = self.archive.start_of(name)
@@ -171,11 +171,17 @@ def _text(value, what: str) -> str:
 
 def parse_id(pid) -> tuple:
     """(dtype, untyped, key, location, bytes) of a persistent id, checked."""
-    if type(pid) is not tuple or len(pid) not in (5, 6):
+    if type(pid) is not tuple or not pid:
         raise UnpicklingError(f"expected the id of a storage, got {short(pid)}")
-    tag, kind, key, location, count = pid[:5]
-    if _text(tag, "the tag") != "storage":
-        raise UnpicklingError(f"expected the id of a storage, got {short(tag)}")
+    tag = pid[0]
+    if type(tag) is not str or tag != "storage":
+        what = short(tag) if type(tag) is str else f"<class {type(tag).__name__!r}>"
+        raise UnpicklingError(
+            f"Only persistent_load of storage is allowed, but got {what}"
+        )
+    if len(pid) not in (5, 6):
+        raise UnpicklingError(f"expected the id of a storage, got {short(pid)}")
+    kind, key, location, count = pid[1:5]
     if not isinstance(kind, names.StorageKind):
         raise UnpicklingError(f"{short(kind)} is no storage class")
     if type(count) is not int or not 0 <= count <= _MAX_BYTES:

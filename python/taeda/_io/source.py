@@ -37,8 +37,9 @@ class Source:
         except (AttributeError, OSError) as error:
             kind = type(self.file).__name__
             raise AttributeError(
-                f"You can only {taeda.__name__}.load from a file that is seekable, "
-                f"not from {kind}; read it into io.BytesIO first"
+                f"You can only {taeda.__name__}.load from a file that is seekable. "
+                "Please pre-load the data into a buffer like io.BytesIO and try to "
+                f"load from it instead. This one is of type {kind}."
             ) from error
         if self._own is not None:
             self.fd = self.file.fileno()

@@ -60,7 +60,7 @@ m.testing.assert_close(ones(2), longs(2))  # do not match: taeda.float32 != taed
 m.testing.assert_close(ones(2), 2 * ones(2))  # Mismatched elements: 2 / 2 (100.0%)
 m.testing.make_tensor(2, dtype=m.bool, device='cpu', low=5, high=9)\
   # make_tensor: [5, 9) is outside [0, 2) of taeda.bool
-m.load(1)  # load from a file that is seekable, not from int; read it into
+m.load(1)  # load from a file that is seekable. Please pre-load the data into
 m.save(1, 2)  # expected 'f' to be a path or a file-like object with 'write', got int
 m.storage.TypedStorage(2, dtype=m.float32)[9]  # 9 is out of bounds for dimension 0 with
 m.utils._pytree.tree_unflatten([1], 1)  # expected a TreeSpec, got int

@@ -10,6 +10,7 @@ import struct
 import sys
 import threading
 import zipfile
+import zoneinfo
 from collections import Counter, OrderedDict
 
 import pytest
@@ -232,6 +233,11 @@ PHRASES = {
     "Can only create new object for nn.Parameter": b"])\x81",
     "Unsupported operand 105": b"i",
     "Can only append to lists, but got": b")Na",
+    "Unsupported global: GLOBAL print": forge.name("builtins", "print"),
+    "serialization.add_safe_globals([a.b])`": forge.name("a", "b"),
+    "Can only SETITEM for dict, collections.OrderedDict, collections.Counter": b"]NNs",
+    "Can only SETITEMS for dict, collections.OrderedDict": b"](NNu",
+    "Only persistent_load of storage is allowed, but got <class 'int'>": b"K*\x85Q",
     "persistent": b"]Q",
 }
 
@@ -273,7 +279,8 @@ def test_the_environment_forces(monkeypatch, tmp_path) -> None:
     with pytest.raises(RuntimeError, match="both set"):
         load(io.BytesIO(data))
     monkeypatch.delenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD")
-    assert type(load(io.BytesIO(data))) is First
+    with pytest.warns(UserWarning, match="forcing weights_only=False"):
+        assert type(load(io.BytesIO(data))) is First
     with pytest.raises(pickle.UnpicklingError, match="Unsupported global"):
         load(io.BytesIO(data), weights_only=True)
 
@@ -337,3 +344,48 @@ def test_attributes_with_an_underscore_are_kept():
     x = taeda.ones(2, requires_grad=True)
     x._own = 3
     assert again(x).__dict__ == {"_own": 3}
+
+
+class Outer:
+    class Inner:
+        pass
+
+
+def test_a_trusted_class_that_is_an_attribute() -> None:
+    data = io.BytesIO()
+    taeda.save([Outer.Inner()], data)  # protocol 2 names it by getattr
+    data.seek(0)
+    with serialization.safe_globals([Outer, getattr]):
+        with pytest.raises(pickle.UnpicklingError, match="Can only create new object"):
+            taeda.load(data)
+        data.seek(0)
+        with serialization.safe_globals([Outer.Inner]):
+            assert type(taeda.load(data)[0]) is Outer.Inner
+
+
+def test_a_trusted_method() -> None:
+    data, zone = io.BytesIO(), zoneinfo.ZoneInfo("UTC")
+    taeda.save(zone, data)
+    data.seek(0)
+    with serialization.safe_globals([getattr, zoneinfo.ZoneInfo]):
+        with pytest.raises(
+            pickle.UnpicklingError, match="_unpickle.*zoneinfo.ZoneInfo"
+        ):
+            taeda.load(data)
+        data.seek(0)
+        with serialization.safe_globals([zoneinfo.ZoneInfo._unpickle]):
+            assert taeda.load(data) == zone
+
+
+def test_a_record_that_is_too_short() -> None:
+    data = io.BytesIO()
+    taeda.save(taeda.zeros(10), data)
+    short = io.BytesIO()
+    with zipfile.ZipFile(data) as source, zipfile.ZipFile(short, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            target.writestr(name, content[:20] if "/data/" in name else content)
+    short.seek(0)
+    message = r"record size \(20 bytes\) does not match expected size \(40 bytes"
+    with pytest.raises(RuntimeError, match=message):
+        taeda.load(short)
