@@ -45,6 +45,7 @@ def run(library: str, file: str, options: list[str], limit: int) -> dict[str, di
     }
     command = [sys.executable, "-m", "pytest", "--noconftest", "-q", "-p"]
     command += ["tools.pytorch_tests.plugin", "-p", "no:cacheprovider", "--tb=short"]
+    command += ["-p", "no:logging"]  # LoggingTensor's records are no messages
     command += ["-o", "addopts=", "--rootdir", str(tests), str(tests / file), *options]
     log = path.with_suffix(".log")
     with log.open("w") as out:

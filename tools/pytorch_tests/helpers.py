@@ -29,6 +29,7 @@ STAND_INS = (
     "torch._prims",
     "torch.quint2x4",
     "torch.quint4x2",
+    "torch._subclasses.CrossRefFakeMode",
     "torch._C.ScriptFunction",
     "torch._C.ScriptMethod",
     "torch._C._get_cpu_capability()",
@@ -64,7 +65,8 @@ class Missing:
     def __getattr__(self, name: str) -> Missing:
         if name == "__all__":
             return []
-        if name.startswith("__"):
+        # Who asks for the latter asks whether this is a test of many.
+        if name.startswith("__") or name == "parametrize_fn":
             raise AttributeError(name)
         return Missing(f"{self._name}.{name}")
 
@@ -78,10 +80,17 @@ class Missing:
         return False
 
     def __call__(self, *args, **kwargs):
+        if self._name.rpartition(".")[2].startswith("skipIf") and args:
+            return args[0]  # nothing says that this test is to be left out
         raise NotImplementedError(f"{self._name} is not in this library")
 
     def __mro_entries__(self, bases):
         return (object,)
+
+    def __or__(self, other):
+        return object  # in annotations
+
+    __ror__ = __or__
 
     def __hash__(self) -> int:
         return hash(self._name)
@@ -108,6 +117,13 @@ def missing(module: str, name: str) -> Missing:
     return Missing(f"{module}.{name}")
 
 
+def plain(decorator):
+    """What decorates and is not there leaves alone what it decorates."""
+    return (
+        (lambda decorated: decorated) if isinstance(decorator, Missing) else decorator
+    )
+
+
 _IMPORT = "from tools.pytorch_tests.helpers import missing as _missing\n"
 
 
@@ -119,10 +135,16 @@ class _Soft(ast.NodeTransformer):
         node.body = [_softened(statement) for statement in node.body]
         return node
 
-    visit_ClassDef = visit_Module
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        node.decorator_list = [_decorating(d) for d in node.decorator_list]
+        return node
+
+    def visit_ClassDef(self, node):
+        return self.visit_FunctionDef(self.visit_Module(node))
 
     def visit_ImportFrom(self, node: ast.ImportFrom):
-        if node.level or not (node.module or "").startswith("torch"):
+        if node.level or not (node.module or "").startswith(("torch", "functorch")):
             return node
         if _is_helper(node.module) or any(alias.name == "*" for alias in node.names):
             return node
@@ -146,8 +168,20 @@ class _Soft(ast.NodeTransformer):
         return found
 
 
+def _decorating(decorator: ast.expr) -> ast.expr:
+    if not isinstance(decorator, ast.Name):
+        return decorator
+    text = f"__import__({__name__!r}, fromlist=['plain']).plain({decorator.id})"
+    return ast.copy_location(ast.parse(text, mode="eval").body, decorator)
+
+
 def _softened(statement: ast.stmt) -> ast.stmt:
-    """`NAME = value` at the top of a module, whose value may not be there."""
+    """`NAME = value`, a class or a function, of what may not be there."""
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef):
+        lines = f"{statement.name} = _missing(__name__, {statement.name!r})"
+        return _tried(statement, _IMPORT + lines)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return _tried(statement, "pass")  # tests for each of a list that is empty
     if not isinstance(statement, ast.Assign):
         return statement
     name = statement.targets[0]
@@ -157,8 +191,11 @@ def _softened(statement: ast.stmt) -> ast.stmt:
     return _tried(statement, _IMPORT + lines)
 
 
+_NOT_THERE = "ImportError, AttributeError, NotImplementedError, TypeError, ValueError"
+
+
 def _tried(statement: ast.stmt, otherwise: str) -> ast.stmt:
-    kinds = ast.parse("(ImportError, AttributeError, NotImplementedError)").body[0]
+    kinds = ast.parse(f"({_NOT_THERE})").body[0]
     handler = ast.ExceptHandler(kinds.value, None, ast.parse(otherwise).body)
     return ast.copy_location(ast.Try([statement], [handler], [], []), statement)
 
