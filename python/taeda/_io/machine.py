@@ -298,7 +298,8 @@ class Machine:
         call = self.calls.get(id(function)) or names.trusted_call(function)
         if call is None:
             raise UnpicklingError(
-                f"Trying to call reduce for unrecognized function {self._function(function)}"
+                "Trying to call reduce for unrecognized function "
+                f"{self._function(function)}"
             )
         self.stack[-1] = self._call(call, args)
 
