@@ -22,7 +22,10 @@ def dense_values(tensor) -> list:
     tensor = tensor.detach()
     if tensor.layout is not taeda.strided:
         tensor = tensor.to_dense()
-    return tensor.reshape(-1).tolist()
+    flat = tensor.reshape(-1)
+    if type(flat) is taeda.Tensor:
+        return flat.tolist()
+    return [element.item() for element in flat]  # tolist refuses subclasses
 
 
 def cells(tensor) -> list:

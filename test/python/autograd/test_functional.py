@@ -134,6 +134,68 @@ REFUSED = {
 }
 
 
+def constant(x):
+    """Does not depend on x, with a graph nevertheless."""
+    return x.long().float().requires_grad_().clone()
+
+
+# What PyTorch says, up to the word where the wording is our own.
+SAID = {
+    "The inputs given to jvp must be either a Tensor": lambda F, x: F.jvp(
+        cubes, (x, 2), x
+    ),
+    "The outputs of the user-provided function given to vjp must": lambda F, x: F.vjp(
+        lambda v: (v, "v"), x, x
+    ),
+    "The inputs given to hessian must be either a Tensor": lambda F, x: F.hessian(
+        cubes, (x, 2)
+    ),
+    "The outputs of the user-provided function given to jacobian must": (
+        lambda F, x: F.jacobian(lambda v: (v, 1), x)
+    ),
+    "The vector v can only be None if the user-provided function returns": (
+        lambda F, x: F.vjp(lambda v: v * 2, x)
+    ),
+    "The vector v can only be None if the input to the user-provided function": (
+        lambda F, x: F.jvp(cubes, x)
+    ),
+    "The given v should contain a single Tensor.": lambda F, x: F.jvp(cubes, x, (x, x)),
+    "v has invalid size: should be": lambda F, x: F.jvp(cubes, x, x[:2]),
+    "Output 0 of the user-provided function does not require gradients.": (
+        lambda F, x: F.jacobian(lambda v: v.detach(), x, strict=True)
+    ),
+    "Output 0 of the user-provided function is independent of input 0.": (
+        lambda F, x: F.jacobian(constant, x, strict=True)
+    ),
+    "The output of the user-provided function is independent of input 0": (
+        lambda F, x: F.vjp(constant, x, x, strict=True)
+    ),
+    "The jacobian of the user-provided function is independent of input 0.": (
+        lambda F, x: F.vjp(
+            lambda v: v.clone(), x, x.detach(), create_graph=True, strict=True
+        )
+    ),
+    "jacobian of the user-provided function with respect to input 0 is": (
+        lambda F, x: F.hvp(lambda v: v.sum(), x, x, strict=True)
+    ),
+    "Entry 1 in v has invalid size": lambda F, x: F.jvp(
+        lambda a, b: a * b, (x, x), (x, x[:1])
+    ),
+}
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_what_is_said(words) -> None:
+    kinds = []
+    for t in LIBRARIES:
+        x = t.ones(3, requires_grad=True)
+        with pytest.raises((RuntimeError, TypeError)) as caught:
+            SAID[words](t.autograd.functional, x)
+        assert words in str(caught.value)
+        kinds.append(caught.type)
+    assert kinds[0] is kinds[1]
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name) -> None:
     kinds = []

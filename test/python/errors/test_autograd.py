@@ -47,17 +47,17 @@ function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: m.ones(1, \
 device='meta')).apply(Leaf(1)).sum().backward()\
   # returned an invalid gradient at index 0 - expected device cpu but got meta
 m.autograd.functional.vjp(lambda x: x * 2, ones(2), (ones(2), ones(2)))\
-  # v is a tuple of invalid length: should be 1 but got 2.
+  # The given v should contain a single Tensor.
 m.autograd.functional.vjp(lambda x: x * 2, ones(2))\
   # The vector v can only be None if the user-provided function returns a single
 m.autograd.functional.vjp(lambda x: x * 2, ones(2), ones(3))\
-  # Entry 0 in v has invalid size: should be taeda.Size([2]) but got taeda.Size([3])
+  # v has invalid size: should be taeda.Size([2]) but got taeda.Size([3])
 m.autograd.functional.jacobian(lambda x: x * 2, ones(2), strategy='x')\
   # Expected strategy to be either "forward-mode" or "reverse-mode", got 'x'
 m.autograd.functional.jacobian(lambda x: x * 2, ones(2), strategy='forward-mode', \
 strict=True)\
   # jacobian: `strict=True` and `strategy="forward-mode"` are not supported together
-m.autograd.functional.jacobian(lambda x: x * 2, 1)  # at index 0 has type <class 'int'>.
+m.autograd.functional.jacobian(lambda x: x * 2, 1)  # inputs has type <class 'int'>.
 m.autograd.functional.hessian(lambda x: (x, x), ones(2))\
   # The function given to hessian should return a single Tensor
 m.autograd.functional.hessian(lambda x: x, ones(2))\
