@@ -107,6 +107,7 @@ class Block:
 
     compare = debug = False
     early_stop = True
+    returned = False  # has the first call ended?
 
     def __init__(self, function, kwargs, around, second) -> None:
         self.function, self.kwargs = function, kwargs
@@ -124,7 +125,9 @@ class Block:
         self._keep(args)
         hooks = taeda.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
         with hooks, first:
-            return self.function(*args, **self.kwargs)
+            result = self.function(*args, **self.kwargs)
+            self.returned = True
+            return result
         raise RuntimeError(
             "the forward context of context_fn suppressed an exception of the "
             "checkpointed function, which then has no result"
@@ -201,6 +204,8 @@ class _Again:
 
     def __init__(self, block: Block) -> None:
         self.block, self.count = block, 0
+        # A backward inside of the block meets what the first call has yet to save.
+        self.ahead = not block.returned and not block.early_stop
         self.ready: WeakKeyDictionary = WeakKeyDictionary()
         self.facts: list = []
         self.lines: list = []
@@ -228,6 +233,8 @@ class _Again:
     def check(self) -> None:
         """Refuse a second call that differs from the first."""
         block = self.block
+        if self.ahead:
+            return
         if self.count > len(block.slots):
             raise CheckpointError(
                 "checkpoint: trying to save more tensors during recomputation than "

@@ -14,6 +14,7 @@ from taeda.utils.checkpoint import (
     GraphExecGroup,
     checkpoint,
     checkpoint_sequential,
+    set_checkpoint_early_stop,
 )
 from tolerance import rounding
 
@@ -302,3 +303,29 @@ def test_a_call_that_saves_more_is_noticed() -> None:
     out = checkpoint(func, x, use_reentrant=False, early_stop=False)
     with pytest.raises(CheckpointError, match="trying to save more tensors during rec"):
         out.backward()
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_derivatives_inside_of_blocks(stop) -> None:
+    def plain(x):
+        return x.sin().exp().sin()
+
+    def block(function):
+        return lambda x: checkpoint(function, x, use_reentrant=False)
+
+    def slope(function):
+        def call(x):
+            with taeda.enable_grad():
+                return taeda.autograd.grad(function(x), x, create_graph=True)[0]
+
+        return call
+
+    x = taeda.tensor(0.3, dtype=taeda.float64, requires_grad=True)
+    with set_checkpoint_early_stop(stop):
+        expected = slope(slope(plain))(x)
+        for nested in (
+            slope(block(slope(plain))),
+            block(slope(slope(block(plain)))),
+            slope(block(slope(block(plain)))),
+        ):
+            assert taeda.allclose(nested(x), expected, rtol=1e-12)
