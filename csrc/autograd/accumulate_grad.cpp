@@ -28,6 +28,8 @@ bool is_sole_owner(const Tensor& t) {
          t.nbytes() == t.storage()->nbytes();
 }
 
+// The value of a level, which may have a dim more than its fellow.
+bool is_wrapped(const Tensor& t) { return t.keys().has(DispatchKey::Wrapped); }
 bool is_symbolic(const Tensor& t) { return t.impl()->is_symbolic(); }
 
 // Whether `grad` may become the grad of `variable` as it is.
@@ -61,12 +63,12 @@ static Tensor added(const Tensor& a, const Tensor& b) {
 }
 
 Tensor sum_of(Tensor a, const Tensor& b) {
-  bool in_place = !meets_python(a) && !meets_python(b) && !grad_enabled() &&
-                  !is_symbolic(a) && !is_symbolic(b) && is_sole_owner(a) &&
-                  a.dtype() == b.dtype() && a.sizes() == b.sizes() &&
-                  a.is_non_overlapping_and_dense() &&
-                  a.layout() == Layout::Strided &&
-                  b.layout() == Layout::Strided;
+  bool in_place =
+      !meets_python(a) && !meets_python(b) && !grad_enabled() &&
+      !is_wrapped(a) && !is_wrapped(b) && !is_symbolic(a) && !is_symbolic(b) &&
+      is_sole_owner(a) && a.dtype() == b.dtype() && a.sizes() == b.sizes() &&
+      a.is_non_overlapping_and_dense() && a.layout() == Layout::Strided &&
+      b.layout() == Layout::Strided;
   if (!in_place) return added(a, b);
   ops::add_(a, b);
   return a;

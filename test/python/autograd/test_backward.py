@@ -523,3 +523,19 @@ def test_what_retains_its_gradient_outlives_a_batch_of_gradients():
     taeda.autograd.grad(z, x, taeda.eye(2), retain_graph=True, is_grads_batched=True)
     z.sum().backward()
     assert y.grad.tolist() == [6, 12]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_gradients_of_which_one_has_a_batch(first) -> None:
+    """The other one, which comes first, is no place for their sum."""
+    x = taeda.arange(3.0, requires_grad=True)
+    rows = taeda.arange(6.0).reshape(2, 3)
+
+    def pull(row):
+        grads = [taeda.ones(3), row]
+        outs = [x.sin().exp(), x.cos().exp()]
+        return taeda.autograd.grad(outs, x, [grads[first], grads[1 - first]])[0]
+
+    found = taeda.vmap(pull)(rows)
+    for row, line in zip(rows, found, strict=True):
+        assert taeda.allclose(line, pull(row))
