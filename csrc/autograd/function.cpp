@@ -105,6 +105,12 @@ void record_result(const IntrusivePtr<Node>& node, Tensor& t, ResultKind kind) {
     return;
   }
   if (kind.dirty) {
+    TAEDA_CHECK(
+        kind.alone || !t.is_view(),
+        "If your Function modifies inplace an input that is a view of "
+        "another Tensor, your Function cannot return more than one "
+        "Tensor. Either the input is no view (a clone, for example), or "
+        "the Function returns one Tensor.");
     check_inplace(t, /*recorded=*/true);
     rebase_history(t, node);
     return;

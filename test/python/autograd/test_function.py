@@ -443,3 +443,20 @@ def test_hooks_that_come_while_their_node_runs():
         y = x.exp()
     y.backward()
     assert seen == [(None,)] and x.grad.item() == y.item()
+
+
+def test_a_written_view_is_the_only_result():
+    class Both(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2), x + 1
+
+        @staticmethod
+        def backward(ctx, grad, other):
+            return 2 * grad + other
+
+    Both.apply(leaf(1).clone())[0].sum().backward()
+    base = leaf(1).clone()
+    with pytest.raises(RuntimeError, match="cannot return more than one Tensor"):
+        Both.apply(base.view_as(base))
