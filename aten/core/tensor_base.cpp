@@ -198,9 +198,11 @@ TensorBase make_view(const TensorBase& self,
   impl->set_version_counter(from.share_version());
   impl->is_inference = from.is_inference;
   bool is_view = static_cast<bool>(from.base());
-  impl->set_base(is_view ? from.base() : self.impl_ptr(),
-                 // A view of one that may not be written may not be, either.
-                 grad_enabled() ? from.view_creation() : ViewCreation::NoGrad);
+  // A view of one that may not be written may not be, either.
+  ViewCreation how = grad_enabled()     ? from.view_creation()
+                     : inference_mode() ? ViewCreation::Inference
+                                        : ViewCreation::NoGrad;
+  impl->set_base(is_view ? from.base() : self.impl_ptr(), how);
   if (from.extra_or_null() != nullptr && from.extra_or_null()->replay) {
     impl->extra().replay = from.extra_or_null()->replay;
   }

@@ -71,7 +71,7 @@ namespace {
 
 // Not for tensors that autograd looks at: their geometry is in its records.
 void check_resizable(const Tensor& self) {
-  TAEDA_CHECK(!self.requires_grad(),
+  TAEDA_CHECK(inference_mode() || !self.requires_grad(),
               "cannot resize variables that require grad");
 }
 

@@ -28,6 +28,20 @@ std::string view_error(const Tensor& t, const Node* node) {
       " is a view and is being modified inplace. ");
 }
 
+std::string made_under(const char* mode, const char* block, const char* where) {
+  return str_cat(
+      "A view was created in ",
+      mode,
+      " and is being modified inplace",
+      where,
+      ". Given that this use case is ambiguous and error-prone, it is "
+      "forbidden. You can clarify your code by moving both the view and the "
+      "inplace either both inside the ",
+      block,
+      " (if you don't want the inplace to be tracked) or both outside (if you "
+      "want the inplace to be tracked).");
+}
+
 void check_view_creation(const Tensor& t) {
   ViewCreation how = t.impl()->view_creation();
   if (how == ViewCreation::Default) return;
@@ -36,13 +50,11 @@ void check_view_creation(const Tensor& t) {
       view_error(t, meta == nullptr ? nullptr : meta->grad_fn.get());
   switch (how) {
     case ViewCreation::NoGrad:
-      text =
-          "A view was created in no_grad mode and is being modified inplace "
-          "with grad mode enabled. Given that this use case is ambiguous and "
-          "error-prone, it is forbidden. You can clarify your code by moving "
-          "both the view and the inplace either both inside the no_grad block "
-          "(if you don't want the inplace to be tracked) or both outside (if "
-          "you want the inplace to be tracked).";
+      text = made_under(
+          "no_grad mode", "no_grad block", " with grad mode enabled");
+      break;
+    case ViewCreation::Inference:
+      text = made_under("inference mode", "inference_mode block", "");
       break;
     case ViewCreation::MultiOutput:
       text +=
@@ -60,8 +72,8 @@ void check_view_creation(const Tensor& t) {
           "is forbidden. You can fix this by cloning the output of the custom "
           "Function.";
       break;
-    default:
-      text += "This view was created in inference mode.";
+    case ViewCreation::Default:
+      break;
   }
   throw_error(ErrorKind::Runtime, std::move(text));
 }

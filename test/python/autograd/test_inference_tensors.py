@@ -50,8 +50,11 @@ x.requires_grad = True
 w = m.ones(3, requires_grad=True); (w * x).sum().backward()
 w = m.ones(3, requires_grad=True); m.nn.functional.linear(w, x.view(1, 3))
 x._version
+s = m.ones(3, requires_grad=True).exp()\\nwith m.inference_mode(): v = s[:2]\\nv.add_(2)
+m.ones(3, requires_grad=True).clone().unbind()[0].add_(1)
 """.strip().splitlines()
 READS = r"""
+with m.inference_mode(): x.requires_grad_().resize_(2).resize_as_(m.ones(3))
 x.clone().add_(1)
 (x + 1).add_(1)
 m.ones(3).add_(x)
