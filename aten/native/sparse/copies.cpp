@@ -37,6 +37,28 @@ Tensor clone_sparse(const Tensor& self, MaybeFormat) {
   return with_parts(self, offsets, ops::clone(p.indices), ops::clone(p.values));
 }
 
+// Without entries, in the layout of `self`.
+Tensor without_entries(const Tensor& self, Dtype dtype, MaybeDevice device) {
+  ScalarType type = dtype.value_or(self.dtype());
+  Device on = device.value_or(self.device());
+  if (is_coo(self)) {
+    return empty_coo(self.sizes(), sparse_dims(self), type, on);
+  }
+  const SparseParts& p = parts_of(self);
+  int64_t batch = batch_dims(self);
+  auto zeros = [&](DimVector sizes, ScalarType t) {
+    return ops::zeros(sizes, t, std::nullopt, on);
+  };
+  DimVector indices(p.indices.sizes()), values(p.values.sizes());
+  indices[static_cast<size_t>(batch)] = 0;
+  values[static_cast<size_t>(batch)] = 0;
+  return make_compressed(self.layout(),
+                         zeros(DimVector(p.offsets.sizes()), p.offsets.dtype()),
+                         zeros(indices, p.indices.dtype()),
+                         zeros(values, type),
+                         self.sizes());
+}
+
 // Indices stay shared, as in PyTorch: only the values have another dtype.
 Tensor to_copy_sparse(const Tensor& self,
                       Dtype dtype,
@@ -53,6 +75,8 @@ Tensor to_copy_sparse(const Tensor& self,
               *layout);
   const SparseParts& p = parts_of(self);
   Device to = device.value_or(self.device());
+  // Nothing tells how many entries a tensor without memory has.
+  if (to.is_meta()) return without_entries(self, dtype, to);
   auto moved = [&](const Tensor& t, Dtype type) {
     return t.defined() ? ops::to(t,
                                  type,
@@ -78,26 +102,35 @@ void copy_sparse_into(const Tensor& self, const Tensor& src, bool) {
   ops::copy_sparse_to_sparse_(self, src);
 }
 
-// Without entries, in the layout of `self`.
-Tensor without_entries(const Tensor& self, Dtype dtype, MaybeDevice device) {
-  ScalarType type = dtype.value_or(self.dtype());
-  Device on = device.value_or(self.device());
-  if (is_coo(self)) {
-    return empty_coo(self.sizes(), sparse_dims(self), type, on);
+// Without entries; of COO all dims are sparse.
+Tensor empty_of(std::string_view op,
+                IntArrayRef size,
+                ScalarType dtype,
+                Layout layout,
+                Device on) {
+  if (layout == Layout::Sparse) {
+    return empty_coo(size, static_cast<int64_t>(size.size()), dtype, on);
   }
-  const SparseParts& p = parts_of(self);
-  int64_t batch = batch_dims(self);
-  auto zeros = [&](DimVector sizes, ScalarType t) {
+  TAEDA_CHECK(!is_blocked(layout),
+              op,
+              ": expected sparse compressed (non-block) tensor layout but got ",
+              layout_word(layout));
+  TAEDA_CHECK(size.size() >= 2,
+              op,
+              ": Only batched sparse compressed (non-block) tensors are "
+              "supported, but got size ",
+              size);
+  DimVector entries(size.begin(), size.end() - 2), offsets = entries;
+  entries.push_back(0);
+  offsets.push_back(size[size.size() - (is_by_rows(layout) ? 2 : 1)] + 1);
+  auto zeros = [&](const DimVector& sizes, ScalarType t) {
     return ops::zeros(sizes, t, std::nullopt, on);
   };
-  DimVector indices(p.indices.sizes()), values(p.values.sizes());
-  indices[static_cast<size_t>(batch)] = 0;
-  values[static_cast<size_t>(batch)] = 0;
-  return make_compressed(self.layout(),
-                         zeros(DimVector(p.offsets.sizes()), p.offsets.dtype()),
-                         zeros(indices, p.indices.dtype()),
-                         zeros(values, type),
-                         self.sizes());
+  return make_compressed(layout,
+                         zeros(offsets, kLong),
+                         zeros(entries, kLong),
+                         zeros(entries, dtype),
+                         size);
 }
 
 Tensor zeros_like_sparse(const Tensor& self,
@@ -115,13 +148,12 @@ Tensor zeros_like_sparse(const Tensor& self,
   }
   TAEDA_CHECK(!format || !is_coo(self),
               "memory format option is only supported by strided tensors");
-  TAEDA_CHECK_AS(NotImplemented,
-                 wanted == self.layout(),
-                 "zeros_like: layout ",
-                 wanted,
-                 " of a tensor of layout ",
-                 self.layout());
-  return without_entries(self, dtype, device);
+  if (wanted == self.layout()) return without_entries(self, dtype, device);
+  return empty_of("zeros_like",
+                  self.sizes(),
+                  dtype.value_or(self.dtype()),
+                  wanted,
+                  device.value_or(self.device()));
 }
 
 // Entries of unknown values at the places of a compressed tensor; none of COO.
@@ -131,7 +163,7 @@ Tensor empty_like_sparse(const Tensor& self,
                          MaybeDevice device,
                          MaybeBool pin_memory,
                          MaybeFormat format) {
-  if (is_coo(self) || layout.value_or(self.layout()) != self.layout()) {
+  if (layout.value_or(self.layout()) != self.layout() || is_coo(self)) {
     return zeros_like_sparse(self, dtype, layout, device, pin_memory, format);
   }
   const SparseParts& p = parts_of(self);
@@ -139,7 +171,6 @@ Tensor empty_like_sparse(const Tensor& self,
                       std::nullopt);
 }
 
-// Without entries; all dims of it are sparse.
 Tensor new_sparse(const Tensor& self,
                   IntArrayRef size,
                   Dtype dtype,
@@ -152,11 +183,7 @@ Tensor new_sparse(const Tensor& self,
   if (wanted == Layout::Strided) {
     return ops::zeros(size, type, std::nullopt, on);
   }
-  TAEDA_CHECK_AS(NotImplemented,
-                 wanted == Layout::Sparse,
-                 "new_zeros, new_empty: layout ",
-                 wanted);
-  return empty_coo(size, static_cast<int64_t>(size.size()), type, on);
+  return empty_of("new_zeros, new_empty", size, type, wanted, on);
 }
 
 // Of compressed tensors, ones at the places of their entries.

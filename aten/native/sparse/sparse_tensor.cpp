@@ -21,11 +21,12 @@ class SparseImpl final : public TensorImpl {
 
 DispatchKey sparse_key(Device device) {
   TAEDA_CHECK_AS(NotImplemented,
-                 device.is_cpu() || device.is_cuda(),
+                 device.is_cpu() || device.is_cuda() || device.is_meta(),
                  "sparse tensors on device ",
                  device,
                  " are not implemented");
-  return device.is_cpu() ? DispatchKey::SparseCPU : DispatchKey::SparseCUDA;
+  // Kernels call operators on the parts, which may lie on meta.
+  return device.is_cuda() ? DispatchKey::SparseCUDA : DispatchKey::SparseCPU;
 }
 
 Tensor without_history(const Tensor& t) {

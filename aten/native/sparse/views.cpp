@@ -33,6 +33,8 @@
 #include <taeda/gen/ops/to.h>
 #include <taeda/gen/ops/transpose.h>
 #include <taeda/gen/ops/unsqueeze.h>
+#include <taeda/gen/ops/view_as_complex.h>
+#include <taeda/gen/ops/view_as_real.h>
 #include <taeda/gen/ops/zeros.h>
 
 #include <algorithm>
@@ -160,6 +162,38 @@ Tensor t_sparse(const Tensor& self) {
       " dense dimensions");
   return self.dim() < 2 ? with_values(self, parts_of(self).values)
                         : transpose_sparse(self, 0, 1);
+}
+
+void transpose_sparse_(const Tensor& self, int64_t dim0, int64_t dim1) {
+  set_parts(self, transpose_sparse(self, dim0, dim1));
+}
+void t_sparse_(const Tensor& self) { set_parts(self, t_sparse(self)); }
+
+Tensor view_as_real_sparse(const Tensor& self) {
+  TAEDA_CHECK(is_complex(self.dtype()),
+              "view_as_real is only supported for complex tensors");
+  TAEDA_CHECK_AS(NotImplemented,
+                 is_coo(self),
+                 "view_as_real: tensors of layout ",
+                 layout_word(self.layout()));
+  DimVector sizes(self.sizes());
+  sizes.push_back(2);
+  const SparseParts& p = parts_of(self);
+  return make_coo(p.indices, ops::view_as_real(p.values), sizes, p.coalesced);
+}
+Tensor view_as_complex_sparse(const Tensor& self) {
+  TAEDA_CHECK_AS(NotImplemented,
+                 is_coo(self),
+                 "view_as_complex: tensors of layout ",
+                 layout_word(self.layout()));
+  TAEDA_CHECK(dense_dims(self) > 0 && self.size(-1) == 2,
+              "view_as_complex: the last dim of a sparse tensor must be dense "
+              "and have two elements, got sizes ",
+              self.sizes());
+  const SparseParts& p = parts_of(self);
+  IntArrayRef sizes = first_sizes(self, self.dim() - 1);
+  return make_coo(
+      p.indices, ops::view_as_complex(p.values), sizes, p.coalesced);
 }
 
 Tensor unsqueeze_sparse(const Tensor& self, int64_t dim) {
@@ -411,6 +445,10 @@ void add_views(Library& m) {
   m.impl("permute", permute_sparse);
   m.impl("transpose.int", transpose_sparse);
   m.impl("t", t_sparse);
+  m.impl("transpose_", transpose_sparse_);
+  m.impl("t_", t_sparse_);
+  m.impl("view_as_real", view_as_real_sparse);
+  m.impl("view_as_complex", view_as_complex_sparse);
   m.impl("unsqueeze", unsqueeze_sparse);
   m.impl("select.int", select_sparse);
   m.impl("index_select", index_select_sparse);

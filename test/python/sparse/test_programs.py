@@ -185,6 +185,30 @@ torch._sparse_broadcast_to(x, (7, 7))
 x.__setitem__(0, 1.0)
 x.__setitem__(0, x)
 c.__setitem__(0, 1.0)
+x.clone().t_()
+x.clone().transpose_(-1, 0)
+x.clone().transpose_(0, 5)
+torch.view_as_real(x.to(torch.complex64))
+torch.view_as_real(x)
+torch.view_as_complex(torch.view_as_real(x.to(torch.complex64)))
+torch.ones(2, 3).sparse_mask(S([[0, 0, 1], [1, 1, 2]], [1.0, 2.0, 3.0], (2, 3)))
+x.sparse_mask(S([[0, 0, 1], [1, 1, 2]], [1.0, 2.0, 3.0], (2, 3)))
+x.sparse_mask(x)
+S([[0, 0]], [1.0, 2.0], (2,)).sparse_mask(S([[0, 0]], [3.0, 4.0], (2,)))
+x.new_zeros((2, 3), layout=torch.sparse_csr)
+x.new_zeros((2, 2, 3), layout=torch.sparse_csc)
+x.new_zeros(3, layout=torch.sparse_csr)
+x.new_zeros((2, 3), layout=torch.sparse_bsr)
+torch.zeros_like(x, layout=torch.sparse_csc)
+torch.sparse_coo_tensor((2, 3), device="meta").device.type
+x.to("meta")._indices().shape
+x.to("meta").is_coalesced()
+(x.to("meta") + x.to("meta")).shape
+x.to("meta").t().shape
+torch.zeros_like(x.to("meta"))._nnz()
+c.to("meta").crow_indices().shape
+c.to("meta").values().shape
+x.to("meta").to("cpu")
 """.strip().splitlines()
 
 
@@ -267,7 +291,7 @@ def test_text(line: str) -> None:
 
 def test_counts() -> None:
     """Lines that are left out would go unnoticed."""
-    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (171, 62, 15)
+    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (195, 66, 15)
 
 
 def test_invariants_switch() -> None:
