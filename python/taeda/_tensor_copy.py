@@ -86,7 +86,8 @@ def _copied(tensor, memo):
         if type(made) is not type(tensor):
             raise RuntimeError(
                 "The default implementation of __deepcopy__() for wrapper subclasses "
-                "only works for subclass types that properly implement clone(): "
+                "only works for subclass types that properly implement clone() and for "
+                "which cloning returns another instance of the same subclass: "
                 f"{type(tensor).__name__}.clone() gives a {type(made).__name__}"
             )
         return made
