@@ -112,6 +112,7 @@ def _grad(
     strict: bool = False,
     order: int = 0,
     what: str | None = None,
+    check_graph: bool = True,
 ) -> tuple:
     """Gradients with zeros for inputs without one.
 
@@ -121,6 +122,7 @@ def _grad(
             does not depend on the inputs where its graph is asked for.
         order: of the derivative that `outputs` are.
         what: the sentence for an input without a gradient; by `order` if None.
+        check_graph: whether strict asks for the gradients' graph, too.
     """
     needed = [(o, g) for o, g in zip(outputs, v, strict=True) if o.requires_grad]
     found: tuple = (None,) * len(inputs)
@@ -137,7 +139,7 @@ def _grad(
         if g is None:
             text = (what or _INDEPENDENT[order]).format(i=i)
             raise RuntimeError(f"{text} This is not allowed in strict mode.")
-        if create_graph and not g.requires_grad:
+        if create_graph and check_graph and not g.requires_grad:
             raise RuntimeError(
                 f"{_INDEPENDENT[order + 1].format(i=i)} This is not allowed in strict "
                 "mode when create_graph=True."
@@ -438,7 +440,7 @@ def vhp(func: Callable, inputs, v=None, create_graph=False, strict=False):
         v = _default_v(v, given, is_tuple, "vhp")
         output = _single(func, "vhp", strict)(*given)
         one = (taeda.ones_like(output),)
-        first = _grad((output,), given, one, True)
+        first = _grad((output,), given, one, True, strict, check_graph=False)
         _check_gradients(first, strict)
         found = _grad(first, given, v, create_graph, strict, order=1)
     return (
@@ -455,7 +457,7 @@ def hvp(func: Callable, inputs, v=None, create_graph=False, strict=False):
         v = _default_v(v, given, is_tuple, "hvp")
         output = _single(func, "hvp", strict)(*given)
         one = (taeda.ones_like(output),)
-        first = _grad((output,), given, one, True)
+        first = _grad((output,), given, one, True, strict, check_graph=False)
         _check_gradients(first, strict)
         dummies = tuple(taeda.zeros_like(i).requires_grad_() for i in given)
         second = _grad(first, given, dummies, True, strict, order=1)
