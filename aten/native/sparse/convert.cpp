@@ -249,13 +249,13 @@ Tensor rows_to_offsets(const Tensor& self, int64_t size, bool out_int32) {
 // The entries of a mask
 // -----------------------------------------------------------
 
-// An entry that the mask names twice is there twice, with the whole sum.
-Tensor sparse_mask(const Tensor& self, const Tensor& mask) {
+Tensor sparse_mask(const Tensor& self, const Tensor& given) {
   TAEDA_CHECK_AS(NotImplemented,
-                 is_sparse(mask),
+                 is_sparse(given),
                  "sparse_mask: expected a sparse mask, got layout ",
-                 layout_word(mask.layout()));
-  if (self.is_same(mask)) return self;
+                 layout_word(given.layout()));
+  // What sparse tensors hold at a place is found once, as in PyTorch.
+  Tensor mask = is_coo(self) && is_coo(given) ? coalesced(given) : given;
   TAEDA_CHECK(self.sizes() == mask.sizes(),
               "sparse_mask(): operands have incompatible sizes; self has size ",
               self.sizes(),
