@@ -47,8 +47,13 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
 _FACT_NAMES = {"_sizes": "_sym_sizes", "_numel": "_sym_numel", "_dtype": "_scalar_type"}
 
 
-def _shown_name(member: Member) -> str:
-    """What programs call a member: `grad_fn._saved_NAME`."""
+def _shown_name(member: Member, arguments: set[str]) -> str:
+    """What programs call a member: `grad_fn._saved_NAME`.
+
+    An argument keeps its name where that ends as a fact's does (`split_sizes`).
+    """
+    if member.name in arguments:
+        return member.name
     for fact, shown in _FACT_NAMES.items():
         if member.kind == "value" and member.name.endswith(fact):
             return member.name.removesuffix(fact) + shown
@@ -80,7 +85,9 @@ def _shard(index: int, ops: list[Operator], names: list[str]) -> str:
             if gradient.fused is not None:
                 tables += fused_descriptor(gradient)
         nodes += node_class(plan)
-        shown = [plan.class_name, *map(_shown_name, plan.members)]
+        arguments = {a.name for a in plan.op.functional.arguments}
+        shown = [_shown_name(m, arguments) for m in plan.members]
+        shown = [plan.class_name, *shown]
         names.append("".join(f"{name}\\0" for name in shown) + "\\0")
     lines = [f"#include <taeda/csrc/autograd/{name}>" for name in sorted(headers)]
     lines += [f"#include <taeda/csrc/autograd/{name}>" for name in formula_headers()]

@@ -15,6 +15,7 @@ CALLS = {
     "x.pow(3)": "self exponent",
     "x.softmax(0)": "dim",
     "x.sum(1)": "dim keepdim self_sym_sizes",
+    "m.split(x, (1, 1), 1)[0]": "dim self_sym_sizes split_sizes",
     "x.transpose(0, 1)": "dim0 dim1",
     "x.index_select(0, n)": "index dim",
     "m.where(n > 0, x[:, 0], y[:, 0])": "condition",
