@@ -455,8 +455,6 @@ def test_the_root_of_a_derived_dim_has_its_range_in_files_too() -> None:
     loaded = export.load(file)
     assert str(loaded.range_constraints) == str(ep.range_constraints)
     assert loaded.module()(values(9, 3)).equal(values(9, 3) + 1)
-<<<<<<< HEAD
-=======
 
 
 @pytest.mark.parametrize("other", [4.0, 3, "a"])
@@ -465,4 +463,3 @@ def test_examples_whose_other_values_differ(other) -> None:
     found.add((other,))
     with pytest.raises(ValueError, match="they cannot be marked as dynamic"):
         found.dynamic_shapes(Plus(), (3.0,))
->>>>>>> capture
