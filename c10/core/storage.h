@@ -21,7 +21,7 @@ class TAEDA_API StorageImpl final : public IntrusiveTarget {
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
   bool resizable() const { return allocator_ != nullptr && !lent_; }
-  // Somebody else reads and writes the memory from now on: it stays where it is.
+  // Others use the memory from now on: it stays where it is.
   void lend() { lent_ = true; }
   const void* data() const { return memory_.data; }
   void* mutable_data() {

@@ -168,8 +168,7 @@ py::object op_decompose(const py::capsule& handle, const py::tuple& values) {
 bool op_decomposes(std::string_view name, std::string_view overload) {
   const OperatorEntry& op = entry_of(name, overload);
   if (op.info->record->composite || is_transparent(op)) return true;
-  return op.info->record->means != nullptr &&
-         op.info->form == Form::Functional;
+  return op.info->record->means != nullptr && op.info->form == Form::Functional;
 }
 
 // Whether a kernel stands at a key.
