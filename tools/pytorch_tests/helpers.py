@@ -67,6 +67,9 @@ DTYPES = {
 # Decorators that only mark what they decorate.
 MARKS = ("torch._export.wrappers.mark_subclass_constructor_exportable_experimental",)
 
+# What PyTorch carries within itself.
+VENDORED = "packaging"
+
 
 def _is_helper(name: str) -> bool:
     return any(name == known or name.startswith(known + ".") for known in NAMES)
@@ -310,13 +313,13 @@ def install(tests: Path) -> None:
     for name in [name for name in sys.modules if _is_helper(name)]:
         del sys.modules[name]
     sys.meta_path.insert(0, Finder(site, tests))
-    import packaging.version
-
+    packaging = importlib.import_module(VENDORED)  # pytest has brought it
     vendor = types.ModuleType("torch._vendor")
     vendor.packaging = packaging
     sys.modules["torch._vendor"] = taeda._vendor = vendor
     sys.modules["torch._vendor.packaging"] = packaging
-    sys.modules["torch._vendor.packaging.version"] = packaging.version
+    version = importlib.import_module(f"{VENDORED}.version")
+    sys.modules["torch._vendor.packaging.version"] = version
     taeda._lazy.ts_backend = types.SimpleNamespace(init=lambda: None)
     compiler.install(site, _Loader)
     if not hasattr(taeda, "_inductor"):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 from functools import cache
 
 __all__ = ["get_triton_version", "has_triton", "has_triton_package"]
+
+# A program's own package; nothing here needs it.
+_PACKAGE = "triton"
 
 
 @cache
 def has_triton_package() -> bool:
     """Whether Triton can be imported."""
     try:
-        import triton  # noqa: F401
+        importlib.import_module(_PACKAGE)
     except ImportError:
         return False
     return True
@@ -22,9 +26,8 @@ def get_triton_version(fallback: tuple[int, int] = (0, 0)) -> tuple[int, int]:
     """The first two numbers of Triton's version; `fallback` without Triton."""
     if not has_triton_package():
         return fallback
-    import triton
-
-    major, minor = triton.__version__.split(".")[:2]
+    version = importlib.import_module(_PACKAGE).__version__
+    major, minor = version.split(".")[:2]
     return int(major), int(minor)
 
 

@@ -207,7 +207,7 @@ m.lu_unpack(m.eye(2), T([0, 1], dtype=m.int32))  # between 1 and LU.size(-2) inc
 m.lu_unpack(m.eye(2), T([1, 2]))  # is expected to be a contiguous tensor of torch.int32
 m.quantile(ones(2), T([2.0]))  # quantile() q values must be in the range [0, 1]
 (f := m.futures.Future(), f.set_result(1), f.set_result(2))\
-  # Future: it can be completed only once
+  # Future can only be marked completed once
 """
 
 OWN = """

@@ -1,4 +1,4 @@
-"""broadcast_shapes, and views of other dtypes, beside PyTorch's."""
+"""broadcast_shapes and complex views beside PyTorch's."""
 
 from __future__ import annotations
 
@@ -38,12 +38,6 @@ def test_shapes_and_errors(shapes) -> None:
         assert theirs[0] == "TypeError" or theirs[1] in ours[1]
     else:
         assert ours == theirs
-
-
-def test_a_view_of_another_dtype_has_no_gradient() -> None:
-    x = taeda.ones(4, requires_grad=True)
-    for dtype in (taeda.float32, taeda.complex64, taeda.int32):
-        assert not x.view(dtype).requires_grad
 
 
 def test_dims_of_one_element_may_have_any_stride_in_complex_views() -> None:
