@@ -38,6 +38,10 @@ def broadcast(tensor: Tensor, devices=None, *, out=None) -> tuple[Tensor, ...]:
 
     Raises:
         RuntimeError: both or neither of `devices` and `out` are given.
+
+    Example:
+        >>> [c.tolist() for c in taeda.cuda.comm.broadcast(taeda.ones(2), [-1, -1])]
+        [[1.0, 1.0], [1.0, 1.0]]
     """
     _one_of("broadcast", devices, out)
     if devices is not None:
@@ -54,6 +58,10 @@ def broadcast_coalesced(
 
     Args:
         buffer_size: of no effect: each tensor is copied by itself.
+
+    Example:
+        >>> taeda.cuda.comm.broadcast_coalesced([taeda.ones(1), taeda.zeros(1)], [-1])
+        [(tensor([1.]), tensor([0.]))]
     """
     return [tuple(t.to(_device(d)) for t in tensors) for d in devices]
 
@@ -67,6 +75,10 @@ def reduce_add(inputs, destination=None) -> Tensor:
 
     Raises:
         ValueError: a shape differs from the first.
+
+    Example:
+        >>> taeda.cuda.comm.reduce_add([taeda.ones(2), taeda.ones(2)], -1)
+        tensor([2., 2.])
     """
     target = _target(destination)
     first = inputs[0]
@@ -91,6 +103,10 @@ def reduce_add_coalesced(
         inputs: for each device the tensors of it.
         destination: as of `reduce_add`.
         buffer_size: of no effect: each tensor is added by itself.
+
+    Example:
+        >>> taeda.cuda.comm.reduce_add_coalesced([[taeda.ones(1)], [taeda.ones(1)]], -1)
+        (tensor([2.]),)
     """
     return tuple(
         reduce_add(column, destination) for column in zip(*inputs, strict=True)
@@ -116,6 +132,10 @@ def scatter(
     Raises:
         RuntimeError: both or neither of `devices` and `out` are given; `chunk_sizes`
             with `out`; sizes that do not fit the devices or the tensor.
+
+    Example:
+        >>> taeda.cuda.comm.scatter(taeda.arange(4), [-1, -1])
+        (tensor([0, 1]), tensor([2, 3]))
     """
     _one_of("scatter", devices, out)
     if out is not None:
@@ -162,6 +182,10 @@ def gather(tensors, dim: int = 0, destination=None, *, out=None) -> Tensor:
 
     Raises:
         RuntimeError: `destination` and `out` are given.
+
+    Example:
+        >>> taeda.cuda.comm.gather([taeda.ones(1), taeda.zeros(2)], 0, -1)
+        tensor([1., 0., 0.])
     """
     if out is None:
         target = _target(destination)

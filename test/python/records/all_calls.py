@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -104,6 +105,14 @@ class Function:
         rest = iter(tensors)
         new = {n: with_tensors(self.values[n], rest) for n in self.chosen}
         return tuple(tensors_in(self.overload(**self.values | new)))
+
+
+def refused_argument(error: RuntimeError) -> str | None:
+    """The argument that may not require gradients, if an error says so of one."""
+    found = re.search(
+        r"not differentiable with respect to argument '(\w+)'", str(error)
+    )
+    return found[1] if found else None
 
 
 def argument_names(schema: Schema, values: dict) -> list[str]:

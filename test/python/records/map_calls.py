@@ -484,8 +484,10 @@ DRAWS: dict[str, Draw] = {
     "eye": square,
     "eye.m": rectangle,
     **dict.fromkeys(("arange", "arange.out"), end),
-    **dict.fromkeys(("arange.start", "range"), bounds),
-    **dict.fromkeys(("arange.start_step", "arange.start_out", "range.step"), steps),
+    **dict.fromkeys(("arange.start", "range", "range.out_"), bounds),
+    **dict.fromkeys(
+        ("arange.start_step", "arange.start_out", "range.step", "range.out"), steps
+    ),
     **dict.fromkeys(("linspace", "linspace.out"), space(False, False)),
     **{
         f"{name}.{ends}{form}": calls(ends[0] == "T", ends.endswith("_Tensor"))

@@ -35,7 +35,7 @@ DTYPES = ("float64", "int64", "bool")
 REFUSED = {
     **{f"arange{form}": {"bool"} for form in ("", ".start", ".start_step")},
     **{f"arange.{form}": {"bool"} for form in ("out", "start_out")},
-    **{f"range{form}": {"bool"} for form in ("", ".step")},
+    **{f"range{form}": {"bool"} for form in ("", ".step", ".out", ".out_")},
     "im2col": {"int64"},
     "prelu": {"int64", "bool"},
     **dict.fromkeys(("linalg_cross", "positive"), {"bool"}),

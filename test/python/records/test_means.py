@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import pytest
 import taeda
-from all_calls import OVERLOADS, all_calls, overload_of, tensors_in, with_tensors
+from all_calls import (
+    OVERLOADS,
+    all_calls,
+    overload_of,
+    refused_argument,
+    tensors_in,
+    with_tensors,
+)
 
 DEFINED = [
     name for name, o in OVERLOADS.items() if getattr(o.body, "means", None) is not None
 ]
 
 
-def doubles(values: dict) -> dict:
-    """The call with leaves for all its tensors of floating point numbers."""
+def doubles(values: dict, constants: frozenset[str]) -> dict:
+    """The call with leaves for all its tensors of floating point numbers, but for those
+    of constant arguments."""
 
     def leaf(t: taeda.Tensor) -> taeda.Tensor:
         if t.is_complex():
@@ -21,10 +29,14 @@ def doubles(values: dict) -> dict:
             return t
         return t.detach().double().requires_grad_()
 
-    return {
+    leaves = {
         name: with_tensors(value, map(leaf, list(tensors_in(value))))
         for name, value in values.items()
     }
+    for name in constants:
+        constant = [t.detach() for t in tensors_in(leaves[name])]
+        leaves[name] = with_tensors(leaves[name], iter(constant))
+    return leaves
 
 
 def weighed(results: list) -> taeda.Tensor:
@@ -40,8 +52,15 @@ def weighed(results: list) -> taeda.Tensor:
 class Run:
     """A call's results, and the gradients of all leaves that have one."""
 
-    def __init__(self, function, values: dict, like: Run | None = None) -> None:
-        given = doubles(values)
+    def __init__(
+        self,
+        function,
+        values: dict,
+        like: Run | None = None,
+        constants: frozenset[str] = frozenset(),
+    ) -> None:
+        self.constants = constants
+        given = doubles(values, constants)
         self.results = list(tensors_in(function(**given)))
         own = [t.requires_grad for t in self.results]
         # What the record calls not differentiable is left out of both runs.
@@ -56,6 +75,17 @@ class Run:
         )
 
 
+def run(function, values: dict, like: Run | None = None, constants=frozenset()) -> Run:
+    """A run in which what may not require gradients is a constant."""
+    try:
+        return Run(function, values, like, constants)
+    except RuntimeError as error:
+        refused = refused_argument(error)
+        if refused not in values or refused in constants:
+            raise
+        return run(function, values, like, constants | {refused})
+
+
 def same(have: taeda.Tensor, want: taeda.Tensor) -> bool:
     return have.shape == want.shape and taeda.allclose(
         have.detach(), want.detach(), rtol=1e-12, atol=1e-12, equal_nan=True
@@ -68,8 +98,8 @@ def test_definitions_are_the_kernels() -> None:
     for name in DEFINED:
         overload = overload_of(OVERLOADS[name].schema)
         for values in all_calls().get(name, []):
-            want = Run(overload, values)
-            have = Run(overload.decompose, values, like=want)
+            want = run(overload, values)
+            have = run(overload.decompose, values, want, want.constants)
             for a, b in zip(have.results, want.results, strict=True):
                 assert same(a, b), f"{name}: {a}\n{b}"
             for a, b in zip(have.gradients, want.gradients, strict=True):

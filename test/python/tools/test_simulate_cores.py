@@ -52,7 +52,7 @@ def test_no_more_ranks_run_than_there_are_cores(tmp_path, cores) -> None:
             mine.wait(number)
 
     run(tmp_path, cores, [program] * 4)
-    assert most == cores
+    assert 1 <= most <= cores
 
 
 def test_who_comes_last_goes_on(tmp_path) -> None:
