@@ -39,10 +39,10 @@ class Gather:
 
     @staticmethod
     def apply(target_device, dim: int, *inputs):
-        """The joined tensor."""
-        if all(t.dim() == 0 for t in inputs) and dim == 0:
-            inputs = tuple(t.view(1) for t in inputs)
-        return comm.gather(inputs, dim, target_device)
+        """The joined tensor, of numbers a vector."""
+        numbers = [x for x in inputs if not x.shape]
+        rows = [x[None] for x in numbers] if len(numbers) == len(inputs) else inputs
+        return comm.gather(rows, dim, target_device)
 
 
 class Scatter:
