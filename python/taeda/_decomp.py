@@ -8,7 +8,6 @@ its own by `register_decomposition`.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from taeda._ops import OpOverload, OpOverloadPacket
@@ -25,11 +24,14 @@ __all__ = [
 ]
 
 # What programs registered, by kind.
-global_decomposition_table: dict[str, dict[OpOverload, Callable]] = defaultdict(dict)
+global_decomposition_table: dict[str, dict[OpOverload, Callable]] = {
+    "post_autograd": {},
+    "pre_autograd": {},
+    "meta": {},
+}
 decomposition_table = global_decomposition_table["post_autograd"]
 pre_autograd_decomposition_table = global_decomposition_table["pre_autograd"]
 meta_table = global_decomposition_table["meta"]
-_KINDS = frozenset(global_decomposition_table)
 
 
 def _flat(ops) -> list[OpOverload]:
@@ -48,8 +50,9 @@ def _flat(ops) -> list[OpOverload]:
 
 
 def _check(kind: str) -> None:
-    if kind not in _KINDS:
-        raise AssertionError(f"_decomp: type is one of {sorted(_KINDS)}, got {kind!r}")
+    kinds = [*global_decomposition_table]
+    if kind not in kinds:
+        raise AssertionError(f"_decomp: type is one of {kinds}, got {kind!r}")
 
 
 def register_decomposition(

@@ -293,11 +293,6 @@ class Finder(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(fullname, file, loader=loader)
 
 
-def _patched(*args, **kwargs):
-    """Decorates tests of an inductor's option, of which there is none."""
-    return lambda test: test
-
-
 def install(tests: Path) -> None:
     """Makes `torch` this library, with PyTorch's test helpers."""
     installed = importlib.util.find_spec("torch")
@@ -322,9 +317,6 @@ def install(tests: Path) -> None:
     sys.modules["torch._vendor.packaging.version"] = version
     taeda._lazy.ts_backend = types.SimpleNamespace(init=lambda: None)
     compiler.install(site, _Loader)
-    if not hasattr(taeda, "_inductor"):
-        config = types.SimpleNamespace(patch=_patched)
-        taeda._inductor = types.SimpleNamespace(config=config)
     for name, other in DTYPES.items():
         if not isinstance(getattr(taeda, name, None), taeda.dtype):
             setattr(taeda, name, getattr(taeda, other))

@@ -18,12 +18,19 @@ def theirs():
     return torch
 
 
-def compiled(**settings):
+def recording():
+    """A backend that runs graphs as they are, and the list that it keeps them in."""
     graphs = []
 
     def backend(graph, inputs):
         graphs.append(graph)
         return graph.forward
+
+    return backend, graphs
+
+
+def compiled(**settings):
+    backend, graphs = recording()
 
     def function(x):
         return x + 1
@@ -52,11 +59,7 @@ def test_with_fullgraph_the_limit_raises() -> None:
 
 
 def test_a_limit_holds_for_modules_and_decorators() -> None:
-    graphs = []
-
-    def backend(graph, inputs):
-        graphs.append(graph)
-        return graph.forward
+    backend, graphs = recording()
 
     net = taeda.compile(taeda.nn.ReLU(), backend=backend, recompile_limit=1)
     for dtype in DTYPES:
@@ -73,11 +76,7 @@ def test_a_limit_holds_for_modules_and_decorators() -> None:
 
 
 def test_calls_of_compile_count_apart() -> None:
-    graphs = []
-
-    def backend(graph, inputs):
-        graphs.append(graph)
-        return graph.forward
+    backend, graphs = recording()
 
     def function(x):
         return x - 1

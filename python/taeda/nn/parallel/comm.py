@@ -2,20 +2,5 @@
 
 from __future__ import annotations
 
-from taeda.cuda.comm import (
-    broadcast,
-    broadcast_coalesced,
-    gather,
-    reduce_add,
-    reduce_add_coalesced,
-    scatter,
-)
-
-__all__ = [
-    "broadcast",
-    "broadcast_coalesced",
-    "gather",
-    "reduce_add",
-    "reduce_add_coalesced",
-    "scatter",
-]
+from taeda.cuda.comm import *  # noqa: F403
+from taeda.cuda.comm import __all__ as __all__

@@ -1,9 +1,5 @@
-"""Summaries by PyTorch's names, for programs that write them by themselves.
-
-from taeda.utils.tensorboard.summary import hparams
-experiment, start, end = hparams({"lr": 0.1}, {"loss": 0.5})
-writer.file_writer.add_summary(experiment)
-"""
+"""Summaries by PyTorch's names, for programs that write them by themselves
+(`SummaryWriter.file_writer.add_summary`)."""
 
 from __future__ import annotations
 
