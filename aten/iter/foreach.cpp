@@ -1,6 +1,24 @@
 #include <taeda/aten/iter/foreach.h>
 
+#include <taeda/aten/iter/launch.h>
+
 namespace taeda::foreach {
+
+void Together::begin(const TensorBase& first) {
+  const Launchers* there = launchers_or_null(first.device().type);
+  if (there == nullptr || there->list == nullptr) return;
+  there->list(true);
+  list_ = there->list;
+}
+
+// A call has failed: those before it are made all the same, and its error is
+// the one that is raised.
+void Together::finish_quietly() noexcept {
+  try {
+    finish();
+  } catch (const std::exception&) {
+  }
+}
 
 void refuse_lists(size_t n, size_t other) {
   throw_error(ErrorKind::Runtime,

@@ -3,6 +3,7 @@
 
 #include <taeda/aten/core/op_types.h>
 
+#include <utility>
 #include <vector>
 
 namespace taeda::foreach {
@@ -58,6 +59,39 @@ size_t length(const First& first, const Rest&... rest) {
   }
 }
 
+// The first tensor of the first list, which is not empty.
+template <class First, class... Rest>
+const TensorBase& first_of(const First& first, const Rest&... rest) {
+  if constexpr (std::is_same_v<First, TensorBaseList>) {
+    return first[0];
+  } else {
+    return first_of(rest...);
+  }
+}
+
+// While it is there, the device of `first` may keep calls of this thread and
+// run several at once (`Launchers::list`); finish() runs what was kept.
+class TAEDA_API Together {
+ public:
+  Together(const TensorBase& first, size_t n) {
+    if (n > 1 && !first.is_cpu()) begin(first);
+  }
+  ~Together() {
+    if (list_ != nullptr) finish_quietly();
+  }
+  Together(const Together&) = delete;
+  Together& operator=(const Together&) = delete;
+  void finish() {
+    if (list_ != nullptr) std::exchange(list_, nullptr)(false);
+  }
+
+ private:
+  void begin(const TensorBase& first);
+  void finish_quietly() noexcept;
+
+  void (*list_)(bool) = nullptr;
+};
+
 template <class T>
 DispatchKeySet keys_in(const T& argument) {
   if constexpr (std::is_base_of_v<TensorBase, T>) return keys_of(argument);
@@ -75,9 +109,11 @@ struct Element {
     size_t n = checked_length(given...);
     std::vector<TensorBase> out;
     out.reserve(n);
+    Together together(first_of(given...), n);
     for (size_t i = 0; i < n; ++i) {
       out.push_back(call<TensorBase>(entry(given, i)...));
     }
+    together.finish();
     return out;
   }
 
@@ -85,7 +121,9 @@ struct Element {
   template <class... Given>
   void write(const Given&... given) const {
     size_t n = checked_length(given...);
+    Together together(first_of(given...), n);
     for (size_t i = 0; i < n; ++i) call<void>(entry(given, i)...);
+    together.finish();
   }
 
  private:

@@ -22,9 +22,12 @@ static_assert(static_cast<int>(DeviceType::CPU) == 0);
 
 }  // namespace
 
+const Launchers* launchers_or_null(DeviceType type) {
+  return table[static_cast<int>(type)].load(std::memory_order_acquire);
+}
+
 const Launchers& launchers_of(const char* op, Device device) {
-  const Launchers* found =
-      table[static_cast<int>(device.type)].load(std::memory_order_acquire);
+  const Launchers* found = launchers_or_null(device.type);
   if (found == nullptr && device.type == DeviceType::PrivateUse1 &&
       program_device_or_null() != nullptr) {
     return program_launchers();

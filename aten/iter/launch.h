@@ -42,10 +42,16 @@ struct Launchers {
                const TensorBase& src,
                const CopyOptions& options);
   void (*fill)(const TensorBase& dst, const Scalar& value);
+  // Says that this thread begins, or ends, calls of one operator for each entry
+  // of a list. Those between may be run together when the last one is there;
+  // null where a device has no use for it.
+  void (*list)(bool begins) = nullptr;
 };
 
 // NotImplementedError naming the operator where the device has none.
 TAEDA_API const Launchers& launchers_of(const char* op, Device device);
+// Null where there is no library of the device.
+TAEDA_API const Launchers* launchers_or_null(DeviceType type);
 // For the library of a device, when it is loaded. `launchers` lives on.
 TAEDA_API void set_launchers(DeviceType type, const Launchers* launchers);
 

@@ -111,7 +111,7 @@ namespace {
 StreamHandle checked_stream(const Pool& pool) {
   bool foreign = recording_goes_on() && recording_of(pool.stream) != 0 &&
                  pool_for(pool.stream) != pool.id;
-  return foreign ? nullptr : handle_of(pool.stream);
+  return foreign ? nullptr : bare_handle(pool.stream);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <deque>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace taeda::cuda {
 
@@ -56,7 +57,16 @@ Made find(GpuStream stream) {
 
 thread_local std::unordered_map<int, int64_t> current_ids;
 
+thread_local KeptWork* kept_work = nullptr;
+
 }  // namespace
+
+void keep_work(KeptWork* work) { kept_work = work; }
+
+void launch_kept_work() {
+  if (TAEDA_LIKELY(kept_work == nullptr)) return;
+  std::exchange(kept_work, nullptr)->launch();
+}
 
 GpuStream current_stream(int device) {
   auto found = current_ids.find(device);
@@ -64,6 +74,7 @@ GpuStream current_stream(int device) {
 }
 
 void set_stream(GpuStream stream) {
+  launch_kept_work();
   if (stream.id != 0) find(stream);
   current_ids[stream.device] = stream.id;
 }
@@ -89,6 +100,11 @@ GpuStream new_stream(int device, int priority) {
 }
 
 StreamHandle handle_of(GpuStream stream) {
+  launch_kept_work();
+  return bare_handle(stream);
+}
+
+StreamHandle bare_handle(GpuStream stream) {
   return stream.id == 0 ? nullptr : find(stream).handle;
 }
 
@@ -114,7 +130,7 @@ uint64_t recording_of(GpuStream stream) {
   uint64_t number = 0;
   use_context(stream.device);
   check(driver().capture_info(
-            handle_of(stream), &status, &number, nullptr, nullptr, nullptr),
+            bare_handle(stream), &status, &number, nullptr, nullptr, nullptr),
         "cuStreamGetCaptureInfo");
   return status == kActive ? number : 0;
 }
@@ -147,6 +163,7 @@ void wait_for(GpuStream stream) {
 }
 
 void wait_for_device(int device) {
+  launch_kept_work();
   refuse_in_recording("synchronize", current_stream(device));
   use_context(device);
   check(driver().context_wait(), "cuCtxSynchronize");

@@ -16,7 +16,10 @@ inline GpuStream current_stream() { return current_stream(current_device()); }
 void set_stream(GpuStream stream);
 // `priority` is clamped to what the device has; smaller numbers go first.
 GpuStream new_stream(int device, int priority);
+// For who is about to use the stream: kept work is launched first.
 StreamHandle handle_of(GpuStream stream);
+// For what needs no order with kept work.
+StreamHandle bare_handle(GpuStream stream);
 int priority_of(GpuStream stream);
 bool is_done(GpuStream stream);
 void wait_for(GpuStream stream);
@@ -28,6 +31,24 @@ uint64_t recording_of(GpuStream stream);
 // RuntimeError naming the call where the stream records: what cannot be part
 // of a graph.
 void refuse_in_recording(const char* call, GpuStream stream);
+
+// Note [Kept work]
+// A thread may keep calls back in order to launch several of them at once, as
+// those of a list of tensors (aten/native/cuda/list_launch.h). Nobody can tell:
+// whoever uses a stream asks for its handle, or changes which one is current,
+// and both launch what the thread has kept. Its tensors' memory is held until
+// then, so that it is not handed out again; launch() does not let go of it, as
+// it may run under the lock of whoever frees memory.
+class KeptWork {
+ public:
+  virtual void launch() = 0;
+
+ protected:
+  ~KeptWork() = default;
+};
+// Launched by this thread's next use of a stream.
+void keep_work(KeptWork* work);
+void launch_kept_work();
 
 // While it is there, this thread may call what no stream does, as taking
 // memory, although another one records.

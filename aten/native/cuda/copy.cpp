@@ -1,6 +1,7 @@
 // Copies between devices, with conversion, and fills.
 #include <taeda/aten/native/cuda/elementwise.h>
 #include <taeda/aten/native/cuda/launchers.h>
+#include <taeda/aten/native/cuda/list_launch.h>
 #include <taeda/aten/native/cuda/moves.h>
 #include <taeda/c10/cuda/memory.h>
 
@@ -56,7 +57,8 @@ void copy_within(const TensorBase& dst,
   bool same = dst.dtype() == src.dtype() && dst.sizes() == src.sizes() &&
               dst.strides() == src.strides() &&
               dst.is_non_overlapping_and_dense();
-  if (same && is_plain(options)) {
+  bool keeps = dst.dtype() == src.dtype() && is_plain(options);
+  if (same && keeps && !list_is_open()) {
     use_context();
     check(driver().within(reinterpret_cast<Address>(dst.mutable_raw_data()),
                           address_of(src),
@@ -65,8 +67,7 @@ void copy_within(const TensorBase& dst,
           "copy_: cuMemcpyDtoDAsync");
     return;
   }
-  bool keeps = dst.dtype() == src.dtype() && is_plain(options);
-  if (keeps && run_move(dst, src)) return;
+  if (keeps && !same && run_move(dst, src)) return;
   ScalarType seen = keeps ? src.dtype() : compute_type(src.dtype());
   const char* functor = functor_of(options);
   Elementwise what{"copy_", functor, kTexts, functor, "any", seen, seen};
@@ -213,7 +214,7 @@ void fill(const TensorBase& dst, const Scalar& value) {
   bool zero = std::all_of(bytes,
                           bytes + element_size(type),
                           [](unsigned char b) { return b == 0; });
-  if (zero && dst.is_non_overlapping_and_dense()) {
+  if (zero && dst.is_non_overlapping_and_dense() && !list_is_open()) {
     use_context();
     check(driver().set_bytes(reinterpret_cast<Address>(dst.mutable_raw_data()),
                              0,

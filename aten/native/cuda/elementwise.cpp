@@ -1,12 +1,14 @@
 #include <taeda/aten/native/cuda/elementwise.h>
 
 #include <taeda/aten/iter/launch.h>
+#include <taeda/aten/native/cuda/list_launch.h>
 #include <taeda/aten/native/cuda/program.h>
 #include <taeda/c10/util/format.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <utility>
 
 namespace taeda::cuda {
 
@@ -25,6 +27,12 @@ struct Form {
   bool linear = true;
   bool wide = false;  // places need 64 bits
   int numbers = 0, scalars = 0;
+  bool list = false;  // a row of a table, see list_launch.h
+  // What holds the numbers, and how many elements there are, in the text.
+  const char* numbers_of() const {
+    return list ? "call.rows[chunk.tensor]" : "call";
+  }
+  const char* end() const { return list ? "chunk.count" : "call.count"; }
 };
 
 // The call's parameter, laid out as PointwiseCall of pointwise.cuh.
@@ -117,7 +125,9 @@ Form form_of(const Elementwise& what,
       form.pack = 1;
     }
   }
-  if (out.numel() < form.pack) form.pack = 1;
+  form.list = list_is_open() && form.count <= kTableLists &&
+              form.numbers <= kTableNumbers;
+  if (out.numel() < form.pack && !form.list) form.pack = 1;
   return form;
 }
 
@@ -135,6 +145,7 @@ ProgramKey key_of(const Elementwise& what, const Form& form) {
         form.access[k] <= Access::Linear || form.access[k] == Access::Strided;
     key.add(strided ? 0 : static_cast<int>(form.access[k]));
   }
+  if (form.list) key.add(1);
   return key;
 }
 
@@ -149,20 +160,23 @@ std::string pointers(const Form& form) {
   for (int k = 0; k < form.count; ++k) {
     const char* type = device_type(form.stored[k]);
     if (form.access[k] == Access::Number) {
-      text += message("  const {} v{} = number_of<{}>(call, {});\n",
+      text += message("  const {} v{} = number_of<{}>({}, {});\n",
                       type,
                       k,
                       type,
+                      form.numbers_of(),
                       number++);
       continue;
     }
-    text += message("  {}{}* const p{} = static_cast<{}*>(call.memory[{}]);\n",
-                    k == 0 ? "" : "const ",
-                    type,
-                    k,
-                    type,
-                    k);
-    if (form.access[k] == Access::One) {
+    bool one = form.access[k] == Access::One;
+    text += message("  {}{}* const p{} = ", k == 0 ? "" : "const ", type, k);
+    if (form.list) {
+      const char* part = one ? "start" : "memory";
+      text += message("chunk.{}<{}>(call.table, {});\n", part, type, k);
+    } else {
+      text += message("static_cast<{}*>(call.memory[{}]);\n", type, k);
+    }
+    if (one) {
       text += message("  const {} v{} = {};\n",
                       device_type(form.seen[k]),
                       k,
@@ -187,8 +201,9 @@ std::string functor_call(const Elementwise& what, const Form& form, F value) {
   }
   for (int s = 0; s < form.scalars; ++s) {
     text += form.count + s > 1 ? ", " : "";
-    text += message("number_of<{}>(call, {})",
+    text += message("number_of<{}>({}, {})",
                     device_type(what.compute),
+                    form.numbers_of(),
                     form.numbers - form.scalars + s);
   }
   return text + ")";
@@ -197,16 +212,20 @@ std::string functor_call(const Elementwise& what, const Form& form, F value) {
 std::string linear_loops(const Elementwise& what, const Form& form) {
   const char* out = device_type(form.stored[0]);
   std::string text =
-      "  const Long step = static_cast<Long>(gridDim.x) * blockDim.x;\n"
-      "  Long i = static_cast<Long>(blockIdx.x) * blockDim.x + threadIdx.x;\n";
+      form.list
+          ? "  const Long step = blockDim.x;\n"
+            "  Long i = threadIdx.x;\n"
+          : "  const Long step = static_cast<Long>(gridDim.x) * blockDim.x;\n"
+            "  Long i = static_cast<Long>(blockIdx.x) * blockDim.x + "
+            "threadIdx.x;\n";
   auto single = [&](int k) { return message("element(p{}, i)", k); };
   std::string one = functor_call(what, form, single);
   std::string store = message("p0[i] = converted<{}>({});\n", out, one);
   if (form.pack == 1) {
-    return text + "  for (; i < call.count; i += step) " + store;
+    return str_cat(text, "  for (; i < ", form.end(), "; i += step) ", store);
   }
   text += message("  constexpr int kPack = {};\n", form.pack);
-  text += "  const Long packs = call.count / kPack;\n";
+  text += message("  const Long packs = {} / kPack;\n", form.end());
   text += "  for (Long j = i; j < packs; j += step) {\n";
   for (int k = 1; k < form.count; ++k) {
     if (form.access[k] != Access::Linear) continue;
@@ -222,7 +241,8 @@ std::string linear_loops(const Elementwise& what, const Form& form) {
                   functor_call(what, form, packed));
   text += "    }\n";
   text += "    write_pack(q0, p0 + j * kPack);\n  }\n";
-  return text + "  i += packs * kPack;\n  if (i < call.count) " + store;
+  return str_cat(
+      text, "  i += packs * kPack;\n  if (i < ", form.end(), ") ", store);
 }
 
 std::string strided_loop(const Elementwise& what, const Form& form) {
@@ -243,14 +263,25 @@ std::string strided_loop(const Elementwise& what, const Form& form) {
 }
 
 std::string text_of_call(const Elementwise& what, const Form& form) {
-  std::string text = "#include <taeda/aten/native/cuda/pointwise.cuh>\n";
+  std::string text = str_cat("#include <taeda/aten/native/cuda/pointwise",
+                             form.list ? "_list" : "",
+                             ".cuh>\n");
   text += "namespace taeda {\n";
   text += what.text;
-  text += message(
-      "\nextern \"C\" __global__ void kernel(PointwiseCall<{}, {}> call)",
-      form.count,
-      form.numbers);
-  text += " {\n";
+  if (form.list) {
+    text += str_cat("\nextern \"C\" __launch_bounds__(",
+                    kTableThreads,
+                    ") __global__ void kernel(\n    const __grid_constant__ "
+                    "PointwiseTable<",
+                    form.numbers,
+                    "> call) {\n  const TableChunk chunk(call.table);\n");
+  } else {
+    text += message(
+        "\nextern \"C\" __global__ void kernel(PointwiseCall<{}, {}> call)",
+        form.count,
+        form.numbers);
+    text += " {\n";
+  }
   text += pointers(form);
   text += form.linear ? linear_loops(what, form) : strided_loop(what, form);
   return text + "}\n}  // namespace taeda\n";
@@ -283,6 +314,29 @@ CallBytes bytes_of(const Form& form,
   return call;
 }
 
+// Keeps the call with others of an open list.
+void keep_for_list(const Elementwise& what,
+                   const Form& form,
+                   const TensorBase& out,
+                   ArrayRef<DeviceOperand> operands,
+                   const Numbers& numbers) {
+  ListedCall call;
+  call.function = program(what.functor, key_of(what, form), [&] {
+    return text_of_call(what, form);
+  });
+  call.op = what.op;
+  call.numel = out.numel();
+  for (int k = 0; k < form.count; ++k) {
+    if (form.access[k] == Access::Number) continue;
+    const TensorBase& t =
+        k == 0 ? out : *operands[static_cast<size_t>(k - 1)].tensor;
+    call.add(k, t, memory_of(out, operands, k));
+  }
+  call.count = numbers.count;
+  std::memcpy(call.numbers, numbers.slots, sizeof(call.numbers));
+  keep_in_list(std::move(call));
+}
+
 }  // namespace
 
 void run_elementwise(const Elementwise& what,
@@ -308,6 +362,9 @@ void run_elementwise(const Elementwise& what,
                    " elements is too long for a CUDA kernel");
   }
   Form form = form_of(what, space, out, operands, numbers, scalars);
+  if (TAEDA_UNLIKELY(form.list)) {
+    return keep_for_list(what, form, out, operands, numbers);
+  }
   FunctionHandle function = program(what.functor, key_of(what, form), [&] {
     return text_of_call(what, form);
   });

@@ -19,5 +19,6 @@ void copy(const TensorBase& dst,
           const TensorBase& src,
           const CopyOptions& options);
 void fill(const TensorBase& dst, const Scalar& value);
+void list_of_calls(bool begins);
 
 }  // namespace taeda::cuda

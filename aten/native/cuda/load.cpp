@@ -123,7 +123,8 @@ class CudaGpu final : public Gpu {
   static Event* of(void* event) { return static_cast<Event*>(event); }
 };
 
-constexpr Launchers kLaunchers{&launch_pointwise, &launch_reduce, &copy, &fill};
+constexpr Launchers kLaunchers{
+    &launch_pointwise, &launch_reduce, &copy, &fill, &list_of_calls};
 
 }  // namespace
 

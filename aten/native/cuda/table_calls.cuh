@@ -8,6 +8,7 @@ inline constexpr int kTableTensors = 48;
 inline constexpr int kTableLists = 5;
 // Elements of a block; a tensor has one or more.
 inline constexpr int kTableChunk = 8192;
+inline constexpr int kTableThreads = 256;
 
 struct TensorTable {
   int tensors;
@@ -16,6 +17,17 @@ struct TensorTable {
   long long numel[kTableTensors];
   void* memory[kTableLists][kTableTensors];
 };
+
+// Of pointwise calls with so many numbers each, 16 bytes a number.
+inline constexpr int kTableNumbers = 2;
+template <int kNumbers>
+struct PointwiseTable {
+  TensorTable table;
+  struct Row {
+    alignas(16) unsigned char numbers[kNumbers > 0 ? kNumbers : 1][16];
+  } rows[kTableTensors];
+};
+static_assert(sizeof(PointwiseTable<kTableNumbers>) <= 4096);
 
 struct OptimizerCall {
   TensorTable table;

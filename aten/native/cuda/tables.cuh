@@ -33,6 +33,11 @@ struct TableChunk {
     void* at = table.memory[list][tensor];
     return at == nullptr ? nullptr : static_cast<S*>(at) + begin;
   }
+  // Of what has one element for all of the tensor.
+  template <class S>
+  __device__ inline S* start(const TensorTable& table, int list) const {
+    return static_cast<S*>(table.memory[list][tensor]);
+  }
 };
 
 // f(packs, place) over the elements of kLists arrays that lie alike, with packs

@@ -33,6 +33,7 @@ FILES = {
     "device_rows.py": 30,
     "device_optimizers.py": 20,
     "device_sorting.py": 20,
+    "device_lists.py": 31,
     "device_amp.py": 14,
     "device_scans.py": 20,
     "device_moves.py": 17,

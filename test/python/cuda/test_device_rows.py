@@ -18,6 +18,7 @@ from test_device_kernels import ARCHITECTURES
         ("device_optimizers.py", 4),
         ("device_sorting.py", 4),
         ("device_moves.py", 6),
+        ("device_lists.py", 10),
     ],
 )
 def test_on_emulated_devices(name: str, least: int, tmp_path: Path) -> None:
@@ -28,10 +29,12 @@ def test_on_emulated_devices(name: str, least: int, tmp_path: Path) -> None:
         # One of each function and policy; dtypes and sizes are its arguments.
         body = text[text.find("__launch_bounds__") :]
         kernel = re.search(
-            r"  ((?:rows_kernel|optimizer_step)<\w+|\w+_words<[\w ]+|\w+)", body
+            r"(?<=void )\w+(?=\(\s+const __grid_constant__ PointwiseTable)|"
+            r"(?<=  )((?:rows_kernel|optimizer_step)<\w+|\w+_words<[\w ]+|\w+)",
+            body,
         )
         if "__launch_bounds__" in text and kernel:
-            texts.setdefault(kernel[1], text)
+            texts.setdefault(kernel[0], text)
     assert len(texts) >= least
     for i, (called, text) in enumerate(texts.items()):
         architecture = ARCHITECTURES[i % len(ARCHITECTURES)]
