@@ -6,6 +6,7 @@
 #include <taeda/gen/ops/select.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
+#include <taeda/gen/ops/zeros.h>
 
 #include <algorithm>
 #include <limits>
@@ -300,6 +301,12 @@ Two channel_gradients(const Kept& kept,
   call.in[1] = kept.input.const_raw_data();
   ScalarType t = kept.input.dtype();
   Tensor sums(run_rows(kPlanes, t, t, kept.input.device(), call));
+  if (!sums.defined()) {
+    sums = ops::zeros({n * channels, 1, 2},
+                      kept.mean.dtype(),
+                      std::nullopt,
+                      kept.input.device());
+  }
   DimVector shares{1}, batch{0};
   sums = ops::sum(sums, IntArrayRef(shares), false);
   sums = ops::reshape(sums, {n, group, channels / group, 2});

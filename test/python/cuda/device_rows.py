@@ -124,6 +124,11 @@ def test_no_rows() -> None:
     weight = taeda.ones(5, device="cuda", requires_grad=True)
     functional.layer_norm(empty, (5,), weight).sum().backward()
     assert weight.grad.tolist() == [0.0] * 5
+    for shape in ((0, 5), (0, 5, 3)):
+        weight.grad = None
+        x = taeda.empty(shape, device="cuda")
+        functional.group_norm(x, 1, weight, weight.detach()).sum().backward()
+        assert weight.grad.tolist() == [0.0] * 5
     target = taeda.empty(0, device="cuda", dtype=taeda.int64)
     assert functional.cross_entropy(empty, target, reduction="sum").item() == 0
     assert functional.cross_entropy(empty, target).isnan().item()
