@@ -278,7 +278,9 @@ OutputTarget OutputTarget::for_out(const Plan<int64_t>& plan,
     if (!in.defined()) continue;
     direct = direct && overlap_of(out, in) == Overlap::None;
   }
-  if (!direct) target.work_ = allocate(plan, index, out.device());
+  if (!direct && !plan.leaves_unset()) {
+    target.work_ = allocate(plan, index, out.device());
+  }
   return target;
 }
 

@@ -157,6 +157,10 @@ class Plan {
   // and with the others all of it or nothing.
   void refuse_overlap(size_t count) { refuses_overlap_ = count; }
   std::optional<size_t> refuses_overlap() const { return refuses_overlap_; }
+  // The results have no definite values: an out= tensor keeps its own, however
+  // it lies.
+  void leave_unset() { leaves_unset_ = true; }
+  bool leaves_unset() const { return leaves_unset_; }
 
   PlannedOutput<I> operator[](size_t i) const {
     const Output& o = outputs_[i];
@@ -203,6 +207,7 @@ class Plan {
   SmallVector<Output, 3> outputs_;
   SmallVector<I, 16> numbers_;
   std::optional<size_t> refuses_overlap_;
+  bool leaves_unset_ = false;
 };
 
 }  // namespace taeda

@@ -135,6 +135,7 @@ void empty_shape(ArrayRef<I> size,
               "empty_like");
   check_layout(plan.op(), layout);
   plan.set(0, size, format, dtype.value_or(default_dtype()));
+  plan.leave_unset();
 }
 TAEDA_SHAPE(empty_shape);
 

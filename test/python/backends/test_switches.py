@@ -272,9 +272,15 @@ def test_filling_can_be_switched_off() -> None:
         deterministic.fill_uninitialized_memory = False
         assert not taeda._C._fills_uninitialized()
         deterministic.fill_uninitialized_memory = True
+        strided = taeda.zeros(6)
+        taeda.empty(3, out=strided[::2])
+        assert strided.isnan().tolist() == [True, False] * 3
     finally:
         taeda.use_deterministic_algorithms(False)
     assert not taeda._C._fills_uninitialized()
+    strided = taeda.arange(6.0)
+    taeda.empty(3, out=strided[::2])
+    assert strided.tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_denormal_numbers_can_be_flushed() -> None:
