@@ -159,7 +159,8 @@ void check_lerp(const Tensor& self, const Tensor& end, const Scalar& weight) {
 }
 void check_lerp(const Tensor& self, const Tensor& end, const Tensor& weight) {
   check_lerp(self, end, Scalar());
-  TAEDA_CHECK(self.dtype() == weight.dtype(),
+  // A weight of no dims takes part in promotion.
+  TAEDA_CHECK(weight.dim() == 0 || self.dtype() == weight.dtype(),
               "lerp: expected dtype ",
               self.dtype(),
               " for `weight` but got dtype ",

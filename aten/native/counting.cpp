@@ -120,7 +120,7 @@ void histc_shape(const Spec<I>& self,
                  Plan<I>& plan) {
   TAEDA_CHECK(bins > 0, "torch.histc(): bins must be > 0, but got ", bins);
   double low = min.to<double>(), high = max.to<double>();
-  settle_histc_range(low, high);
+  settle_histc_range(self.dtype(), low, high);
   if (!self.is_floating_point()) not_implemented_for("histc", self.dtype());
   plan.set(0, {I(bins)}, self.dtype());
 }

@@ -1,4 +1,6 @@
 #include <taeda/aten/native/formula_support.h>
+
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/mean.h>
@@ -93,6 +95,16 @@ double rounded_to(const Scalar& number, ScalarType t) {
   if (t == kHalf) return static_cast<float>(Half(static_cast<float>(exact)));
   if (t != kBFloat16) return exact;
   return static_cast<float>(BFloat16(static_cast<float>(exact)));
+}
+
+// 0.6 of the spacing at a power of two: at most 1.2 of it below the next power,
+// and more than half of the spacing below the first, which is half as wide.
+HalfGrid half_grid(const derived::Tensors& tensors) {
+  ScalarType t = result_type(tensors);
+  if (t != kHalf && t != kBFloat16) return {0, 0, 0};
+  double spacing = t == kHalf ? 0x1p-10 : 0x1p-7;
+  double smallest = t == kHalf ? 0x1p-24 : 0x1p-133;
+  return {0.6 * spacing, 0.6 * smallest, largest_finite(t)};
 }
 
 TensorBase numbers_tensor(std::initializer_list<double> numbers) {

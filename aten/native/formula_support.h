@@ -37,6 +37,14 @@ TAEDA_API double limit_or(std::optional<double> given,
 // The number as the elements of a dtype have it.
 TAEDA_API double rounded_to(const Scalar& number, ScalarType t);
 
+// A step from x by max(share |x|, least) is rounded to x's neighbour in the
+// 16-bit dtype that the tensors are promoted to, whose largest number is
+// `highest`. The share is 0 for other dtypes.
+struct HalfGrid {
+  double share, least, highest;
+};
+TAEDA_API HalfGrid half_grid(const derived::Tensors& tensors);
+
 // What the generated functions of RecordInfo::numbers give.
 TAEDA_API TensorBase numbers_tensor(std::initializer_list<double> numbers);
 

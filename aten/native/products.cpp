@@ -324,10 +324,13 @@ Tensor linalg_multi_dot(TensorList tensors) {
   if (column)
     chain[n - 1] = ops::reshape(chain[n - 1], {chain[n - 1].numel(), 1});
   for (size_t i = 0; i < n; ++i) {
+    bool last = i == n - 1;
     TAEDA_CHECK(chain[i].dim() == 2,
-                "multi_dot(): tensor ",
-                i,
-                " must be 2D but got ",
+                "multi_dot(): ",
+                i == 0 ? "the first tensor must be 1D or 2D"
+                : last ? "the last tensor must be 1D or 2D"
+                       : str_cat("tensor ", i, " must be 2D"),
+                " but got ",
                 chain[i].dim(),
                 "D");
     if (i > 0) {
@@ -354,9 +357,9 @@ Tensor chain_matmul(TensorList matrices) {
               "chain_matmul(): Expected one or more matrices");
   for (const Tensor& t : matrices) {
     TAEDA_CHECK(t.dim() == 2,
-                "Expected argument #0 'matrices' to have 2 dimensions, but it "
-                "has ",
-                t.dim());
+                "chain_matmul(): Tensor dimension is ",
+                t.dim(),
+                ", expected 2 instead");
   }
   if (matrices.size() == 1) return matrices[0];
   return linalg_multi_dot(matrices);

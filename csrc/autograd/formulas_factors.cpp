@@ -262,6 +262,9 @@ Tensor linalg_eigh_gradient(const Tensor& grad_values,
     Tensor e = minus(ops::unsqueeze(values, -2), ops::unsqueeze(values, -1));
     e = plus(e, identity_beside(values));
     Tensor turn = times(vh, grad_vectors);
+    if (v.is_complex()) {
+      check_phase("linalg_eigh_backward", ops::imag(diagonal_of(turn)));
+    }
     turn = times_scalar(minus(turn, adjoint_of(turn)), Scalar(0.5));
     turn = minus(turn, ops::diag_embed(diagonal_of(turn)));
     middle = ops::div(turn, e);
@@ -282,6 +285,7 @@ Tensor linalg_eig_gradient(const Tensor& grad_values,
   Tensor middle, vh = adjoint_of(v);
   if (grad_vectors.defined()) {
     Tensor turn = times(vh, grad_vectors);
+    check_phase("linalg_eig_backward", ops::imag(diagonal_of(turn)));
     Tensor norm = complex_like(ops::real(diagonal_of(turn)), v);
     turn = minus(turn, ops::mul(times(vh, v), ops::unsqueeze(norm, -2)));
     Tensor e = minus(ops::unsqueeze(values, -2), ops::unsqueeze(values, -1));

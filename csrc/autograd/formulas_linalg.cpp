@@ -2,15 +2,21 @@
 // differential of the decomposition; conjugates by PyTorch's convention.
 #include <taeda/csrc/autograd/formulas_linalg.h>
 
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/csrc/autograd/formulas_products.h>
 #include <taeda/gen/ops/_to_copy.h>
+#include <taeda/gen/ops/abs.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/cat.h>
 #include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/diag_embed.h>
 #include <taeda/gen/ops/diagonal.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eye.h>
+#include <taeda/gen/ops/full_like.h>
+#include <taeda/gen/ops/imag.h>
+#include <taeda/gen/ops/le.h>
 #include <taeda/gen/ops/linalg_householder_product.h>
 #include <taeda/gen/ops/linalg_solve.h>
 #include <taeda/gen/ops/matmul.h>
@@ -199,6 +205,34 @@ Tensor rotated(const Tensor& x, const Tensor& s) {
 
 }  // namespace
 
+// As wide as PyTorch's: what roundings leave is no phase.
+void check_phase(std::string_view op, const Tensor& turn, const Tensor& other) {
+  if (meets_python(turn)) return;
+  GradModeGuard off(false);
+  constexpr double kShare = 1e-2, kFloor = 1e-2;
+  Tensor off_by = turn, limit = ops::full_like(turn, Scalar(kFloor));
+  if (other.defined()) {
+    off_by = plus(turn, other);
+    limit = plus(limit, ops::mul(ops::abs(other), Scalar(kShare)));
+  }
+  Tensor fits = ops::all(ops::le(ops::abs(off_by), limit));
+  TAEDA_CHECK(native::holds_throughout(fits),
+              op,
+              ": The vectors in the complex case are specified up to "
+              "multiplication by e^{i phi}. The specified loss function "
+              "depends on this phase term, making it ill-defined.");
+}
+
+namespace {
+
+// Im diag(X - X^H), how far the vectors' phases count; 0 of what is not there.
+Tensor phase_of(const Tensor& turn, const Tensor& s) {
+  if (!turn.defined()) return ops::zeros_like(s);
+  return ops::imag(ops::diagonal(skew(turn), 0, -2, -1));
+}
+
+}  // namespace
+
 // A = U S V^H, reduced; J. Townsend, "Differentiating the singular value
 // decomposition", 2016. The vectors beyond the singular values are any basis of
 // what is left and take no part.
@@ -214,23 +248,27 @@ Tensor linalg_svd_gradient(const Tensor& full_grad_u,
   if (grad_u.defined()) grad_u = ops::narrow(grad_u, -1, 0, k);
   if (grad_vh.defined()) grad_vh = ops::narrow(grad_vh, -2, 0, k);
   Tensor row = ops::unsqueeze(s, -2), column = ops::unsqueeze(s, -1);
-  Tensor middle;
+  Tensor middle, turn_u, turn_v;
+  if (grad_u.defined()) turn_u = times(adjoint_of(u), grad_u);
+  if (grad_vh.defined()) turn_v = times(vh, adjoint_of(grad_vh));
+  if (u.is_complex() && (grad_u.defined() || grad_vh.defined())) {
+    check_phase(
+        "linalg_svd_backward", phase_of(turn_u, s), phase_of(turn_v, s));
+  }
   if (grad_s.defined()) {
     Tensor real = ops::diag_embed(grad_s);
     middle = u.is_complex() ? ops::_to_copy(real, u.dtype()) : real;
   }
   if (grad_u.defined()) {
-    Tensor turn = times(adjoint_of(u), grad_u);
-    middle = plus(middle, ops::mul(rotated(turn, s), row));
+    middle = plus(middle, ops::mul(rotated(turn_u, s), row));
     if (u.is_complex()) {
-      Tensor phase = ops::diagonal(skew(turn), 0, -2, -1);
+      Tensor phase = ops::diagonal(skew(turn_u), 0, -2, -1);
       phase = ops::div(phase, ops::mul(s, Scalar(2)));
       middle = plus(middle, ops::diag_embed(phase));
     }
   }
   if (grad_vh.defined()) {
-    Tensor turn = times(vh, adjoint_of(grad_vh));
-    middle = plus(middle, ops::mul(rotated(turn, s), column));
+    middle = plus(middle, ops::mul(rotated(turn_v, s), column));
   }
   if (!middle.defined()) return {};
   Tensor out = times(u, times(middle, vh));

@@ -27,6 +27,12 @@ TAEDA_API std::tuple<Tensor, Tensor> householder_product_gradients(
     const Tensor& reflectors,
     const Tensor& tau,
     const Tensor& q);
+// Refuses gradients of complex vectors, told up to a phase each, that turn with
+// it: `turn` has to be -`other` (0 if undefined), as far as can be seen. Waits
+// for a device.
+TAEDA_API void check_phase(std::string_view op,
+                           const Tensor& turn,
+                           const Tensor& other = {});
 TAEDA_API Tensor linalg_svd_gradient(const Tensor& grad_u,
                                      const Tensor& grad_s,
                                      const Tensor& grad_vh,

@@ -60,8 +60,11 @@ void check_data_dependence(const BatchLevel& level,
                            const OperatorEntry& op,
                            std::span<IValue> args) {
   std::string_view name = op.name;
+  // What reads a composite's numbers is one of its parts, if it is called.
+  bool reads =
+      op.info->has(OpTag::DataDependentOutput) && !op.info->record->composite;
   TAEDA_CHECK(
-      !op.info->has(OpTag::DataDependentOutput),
+      !reads,
       "vmap: It looks like you're calling .item() on a Tensor (Batching "
       "rule not implemented for ",
       op.qualified_name(),

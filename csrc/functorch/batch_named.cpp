@@ -140,7 +140,11 @@ std::optional<Stack> positions(BatchCall& call) {
   return Stack{ops::reshape(places, {size, each, rank})};
 }
 
+// Edges lie between the least and the largest point, numbers that are read.
+std::optional<Stack> edges(BatchCall& call) { return loop_batch(call); }
+
 constexpr NamedRule kRules[] = {
+    {"_histogramdd_bin_edges", edges},
     {"cat", concatenated},
     {"argwhere", positions},
     {"new_empty_strided", new_strided},

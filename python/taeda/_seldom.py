@@ -23,6 +23,7 @@ __all__ = [
     "is_distributed",
     "is_vulkan_available",
     "lstsq",
+    "matrix_rank",
     "nuclear_norm",
     "resize_as_sparse_",
     "resize_of",
@@ -357,5 +358,6 @@ def _removed(name: str, instead: str):
 
 eig = _removed("eig", "linalg.eig or linalg.eigvals")
 lstsq = _removed("lstsq", "linalg.lstsq, whose arguments stand the other way round,")
+matrix_rank = _removed("matrix_rank", "linalg.matrix_rank")
 solve = _removed("solve", "linalg.solve, whose arguments stand the other way round,")
 symeig = _removed("symeig", "linalg.eigh or linalg.eigvalsh")

@@ -320,6 +320,9 @@ def install(tests: Path) -> None:
     for name, other in DTYPES.items():
         if not isinstance(getattr(taeda, name, None), taeda.dtype):
             setattr(taeda, name, getattr(taeda, other))
+    importlib.import_module("torch.testing._utils")  # PyTorch's package has done so
+    # Tests restore random numbers in it, outside of transforms.
+    taeda._C._DisableFuncTorch = contextlib.nullcontext
     for name in STAND_INS:
         path = name.rstrip("()").split(".")[1:]
         place = functools.reduce(getattr, path[:-1], taeda)

@@ -168,7 +168,7 @@ void histc_cpu(const Tensor& self,
     low = *std::min_element(x, x + n);
     high = *std::max_element(x, x + n);
   }
-  settle_histc_range(low, high);
+  settle_histc_range(self.dtype(), low, high);
   int64_t shape[] = {bins};
   Tensor counts = make_tensor("histc", shape, kDouble);
   double* c = counts.mutable_data<double>();

@@ -210,6 +210,7 @@ void triangle(const Tensor& self, int64_t k, bool upper, const Tensor& out) {
   if (repeated_dim(out) >= 0) return zero_outside(out, k, upper);
   Tensor from = contiguous(self);
   int64_t rows = self.size(-2), cols = self.size(-1);
+  k = std::clamp(k, -rows, cols);  // r + k has to be a number, whatever k is
   size_t item = self.itemsize(), width = static_cast<size_t>(cols) * item;
   const char* src = static_cast<const char*>(from.const_raw_data());
   char* dst = static_cast<char*>(out.mutable_raw_data());

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace taeda::native {
@@ -33,8 +34,18 @@ struct Running<float> {
   using type = double;
 };
 
+template <class R, class Step>
+R first_of(Step&& step, R v) {
+  if constexpr (std::is_invocable_v<Step, R>) {
+    return step(v);
+  } else {
+    return v;
+  }
+}
+
 // out[k] = step(out[k - 1], in[k]) along n; rows one by one, or the columns of
-// a row side by side.
+// a row side by side. The first is as it is, or step(in[0]) where there is
+// such.
 template <class T, class Step>
 void scan(const AlongDim& f, T* out, bool backwards, Step&& step) {
   using R = typename Running<T>::type;
@@ -46,8 +57,8 @@ void scan(const AlongDim& f, T* out, bool backwards, Step&& step) {
         const T* x = in + o * f.n;
         T* y = out + o * f.n;
         int64_t at = backwards ? f.n - 1 : 0, by = backwards ? -1 : 1;
-        R running = static_cast<R>(x[at]);
-        y[at] = x[at];
+        R running = first_of(step, static_cast<R>(x[at]));
+        y[at] = static_cast<T>(running);
         for (int64_t i = 1; i < f.n; ++i) {
           at += by;
           running = step(running, static_cast<R>(x[at]));
@@ -73,7 +84,7 @@ void scan(const AlongDim& f, T* out, bool backwards, Step&& step) {
         T* y = out + k;
         for (int64_t c = 0; c < count; ++c) {
           R v = static_cast<R>(x[c]);
-          running[c] = i == 0 ? v : step(running[c], v);
+          running[c] = i == 0 ? first_of(step, v) : step(running[c], v);
           y[c] = static_cast<T>(running[c]);
         }
       }
@@ -114,11 +125,18 @@ void scan_into(const Tensor& self,
   if (!direct) copy_into(out, work);
 }
 
-// The part that is larger in size is taken out. Between equal infinities there
-// is no angle to tell.
+// The part that is larger in size is taken out. An infinity has the direction
+// of what is added; nothing has none.
 template <class T>
 complex<T> log_add(complex<T> a, complex<T> b) {
-  if (std::isinf(a.real()) && a.real() == b.real()) return a;
+  if (math::is_nan(a) || math::is_nan(b)) {
+    T nan = std::numeric_limits<T>::quiet_NaN();
+    return {nan, nan};
+  }
+  if (std::isinf(a.real()) && a.real() == b.real()) {
+    if (a.real() < 0) return {a.real(), T(0)};
+    return math::log(math::exp(a) + math::exp(b));
+  }
   bool ordered = a.real() >= b.real();
   complex<T> large = ordered ? a : b, small = ordered ? b : a;
   return large + math::log1p(math::exp(small - large));
@@ -130,6 +148,22 @@ T log_add(T a, T b) {
   if (std::isinf(high)) return high;
   return high + std::log1p(std::exp(low - high));
 }
+
+struct LogAdd {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      return a;
+    } else {
+      return log_add(a, b);
+    }
+  }
+  // To nothing, which settles what nothing's angle is.
+  template <class T>
+  complex<T> operator()(complex<T> a) const {
+    return log_add(a, {-std::numeric_limits<T>::infinity(), T(0)});
+  }
+};
 
 }  // namespace
 
@@ -150,13 +184,7 @@ void cumprod_cpu(const Tensor& self,
   scan_into(self, dim, out, [](auto a, auto b) { return a * b; });
 }
 void logcumsumexp_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
-  scan_into(self, dim, out, [](auto a, auto b) {
-    if constexpr (std::is_integral_v<decltype(a)>) {
-      return a;
-    } else {
-      return log_add(a, b);
-    }
-  });
+  scan_into(self, dim, out, LogAdd());
 }
 
 namespace {

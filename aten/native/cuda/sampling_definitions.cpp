@@ -74,7 +74,7 @@ Tensor histc(const Tensor& self,
     low = item_of(ops::amin(self, IntArrayRef{}));
     high = item_of(ops::amax(self, IntArrayRef{}));
   }
-  native::settle_histc_range(low, high);
+  native::settle_histc_range(self.dtype(), low, high);
   Tensor counts = make_tensor("histc", {bins}, kLong, self.device());
   fill_with(counts, 0);
   DeviceCall("histc", "counting", "count_at(g, i);")

@@ -380,7 +380,7 @@ void linalg_eigvalsh_cpu(const Tensor& a,
 
 template <class I>
 void linalg_eig_shape(const Spec<I>& self, Plan<I>& plan) {
-  check_square("linalg.eig", self);
+  check_square("torch.linalg.eig", self);
   I n = self.size(-1);
   ScalarType type = complex_of(self.dtype());
   plan.set(0, vectors_of(self, n), type);
@@ -389,20 +389,20 @@ void linalg_eig_shape(const Spec<I>& self, Plan<I>& plan) {
 TAEDA_SHAPE(linalg_eig_shape);
 
 void linalg_eig_cpu(const Tensor& self, const Tensor& w, const Tensor& v) {
-  constexpr std::string_view op = "linalg.eig";
+  constexpr std::string_view op = "torch.linalg.eig";
   check_finite(op, self);
   general_all(op, column_major(op, self), w, v);
 }
 
 template <class I>
 void linalg_eigvals_shape(const Spec<I>& self, Plan<I>& plan) {
-  check_square("linalg.eigvals", self);
+  check_square("torch.linalg.eigvals", self);
   plan.set(0, vectors_of(self, self.size(-1)), complex_of(self.dtype()));
 }
 TAEDA_SHAPE(linalg_eigvals_shape);
 
 void linalg_eigvals_cpu(const Tensor& self, const Tensor& w) {
-  constexpr std::string_view op = "linalg.eigvals";
+  constexpr std::string_view op = "torch.linalg.eigvals";
   check_finite(op, self);
   general_all(op, column_major(op, self), w, {});
 }

@@ -1,4 +1,5 @@
 // Least squares by LAPACK's drivers.
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/gen/native/_linalg_lstsq.h>
 #include <taeda/gen/native/linalg_lstsq.h>
@@ -305,6 +306,18 @@ void check_systems(const Tensor& a, const Tensor& b, bool vector) {
               ")");
 }
 
+// Residuals are there for all systems or for none, those that a transform
+// hides too; what traces has to see that a number is read.
+bool have_full_rank(const Tensor& rank, int64_t n) {
+  Tensor ranks = rank;
+  for (Level* level = level_of(ranks);
+       level != nullptr && level->is_transform();
+       level = level_of(ranks)) {
+    ranks = level->value_in(ranks);
+  }
+  return ops::item(ops::all(ops::eq(ranks, Scalar(n)))).to<bool>();
+}
+
 Tensor spread(const Tensor& t, IntArrayRef batch) {
   DimVector sizes(batch);
   sizes.push_back(t.size(-2));
@@ -350,8 +363,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(
   Tensor residuals =
       ops::narrow(ops::real(ops::reshape(solution, {-1})), 0, 0, 0);
   if (m > n && name != "gelsy" && !self.is_meta() &&
-      (!by_values ||
-       ops::item(ops::all(ops::eq(rank, Scalar(n)))).to<bool>())) {
+      (!by_values || have_full_rank(rank, n))) {
     Tensor apart = ops::sub(ops::matmul(a, solution), right, 1);
     int64_t rows[] = {-2};
     residuals = ops::real(

@@ -81,6 +81,23 @@ def _is_avx512_supported() -> bool:
     return _C._cpu_capability() == "AVX512"
 
 
+# Of the processor, whatever instructions the kernels were told to use.
+def _is_avx512_bf16_supported() -> bool:
+    return get_capabilities().get("avx512_bf16", False)
+
+
+def _is_vnni_supported() -> bool:
+    return get_capabilities().get("avx512_vnni", False)
+
+
+def _is_amx_tile_supported() -> bool:
+    return get_capabilities().get("amx_tile", False)
+
+
+def _is_amx_fp16_supported() -> bool:
+    return get_capabilities().get("amx_fp16", False)
+
+
 class Stream:
     """The order of work on the CPU: each operator has ended when it returns, so there
     is nothing to wait for, and one stream is like another.

@@ -106,7 +106,7 @@ m.inner(ones(2), ones(3))  # must match on both input tensors but got shapes [2]
 m.tensordot(ones(2), doubles(2), dims=1)  # inputs should have same dtype, got Float and
 m.tensordot(ones(2), ones(3), dims=1)  # first has size 2 in dim 0 and second has size 3
 m.chain_matmul()  # chain_matmul(): Expected one or more matrices
-m.chain_matmul(ones(2, 2), ones(2))  # Expected argument #0 'matrices' to have 2
+m.chain_matmul(ones(2, 2), ones(2))  # Tensor dimension is 1, expected 2 instead
 ones(2).uniform_(1, 0)  # expects to return a [from, to) range, but found from=1 > to=0
 ones(2).normal_(0, -1)  # normal expects std >= 0.0, but found std -1
 ones(2, dtype=m.uint8).random_(0, 300)  # to - 1 is out of bounds for Byte

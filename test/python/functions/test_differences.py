@@ -142,6 +142,17 @@ def test_histograms_without_sides() -> None:
         assert [len(r.bin_edges) for r in results] == [0, 0]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_counts_of_numbers_beside_which_one_is_nothing(dtype) -> None:
+    def count(t, value):
+        kind = getattr(t, dtype)
+        ends = {"min": t.finfo(kind).min, "max": t.finfo(kind).max}
+        return t.histc(t.full((3,), ends.get(value, value), dtype=kind), 4)
+
+    for value in ("min", "max", 1e20, -1e30, 0.0):
+        _same(*(count(t, value) for t in BOTH))
+
+
 def test_histograms_that_cannot_be() -> None:
     x = taeda.ones(3)
     with pytest.raises(RuntimeError, match="should have the same dtype"):

@@ -77,6 +77,7 @@ ERRORS = {
     "eig": lambda t, x: x.eig(),
     "symeig": lambda t, x: t.symeig(x),
     "lstsq": lambda t, x: t.lstsq(x, x),
+    "matrix_rank": lambda t, x: t.matrix_rank(x),
     "solve": lambda t, x: x.solve(x),
     "xpu": lambda t, x: x.xpu(),
     "mtia": lambda t, x: x.mtia(),

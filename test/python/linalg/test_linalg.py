@@ -189,6 +189,42 @@ def test_gradients(name, dtype, second) -> None:
     close(got / scale, want / scale, steps=200)
 
 
+PHASES = {
+    "U": ("svd", lambda u, s, v: u.sum()),
+    "V": ("svd", lambda u, s, v: v.sum()),
+    "U and V apart": ("svd", lambda u, s, v: (u + v).sum()),
+    "Hermitian": ("eigh", lambda w, v: v.sum()),
+    "eig": ("eig", lambda w, v: v.sum()),
+}
+
+
+@pytest.mark.parametrize("name", PHASES)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_losses_that_turn_with_a_phase_are_refused(name, dtype) -> None:
+    function, loss = PHASES[name]
+    a = matrices((2, 3, 3), dtype)
+    for m in (taeda, torch):
+        x = m.from_numpy(a.copy()).requires_grad_()
+        out = loss(*getattr(m.linalg, function)(x + x.mH if "h" in function else x))
+        with pytest.raises(
+            RuntimeError, match=f"{function}_backward.*phi.*ill-defined"
+        ):
+            out.abs().backward()
+
+
+def test_losses_of_samples_that_turn_with_a_phase_are_refused() -> None:
+    def loss(a):
+        return taeda.linalg.eigh(a + a.mH)[1].sum().abs()
+
+    def still(a):
+        return taeda.linalg.eigh(a + a.mH)[1].abs().sum()
+
+    a = taeda.from_numpy(matrices((2, 3, 3), "complex128"))
+    with pytest.raises(RuntimeError, match="linalg_eigh_backward.*ill-defined"):
+        taeda.vmap(taeda.func.grad(loss))(a)
+    assert taeda.vmap(taeda.func.grad(still))(a).isfinite().all()
+
+
 REFUSED = {
     "m.linalg.qr(m.ones(2))": RuntimeError,
     "m.linalg.qr(m.ones(2, 2), mode='x')": RuntimeError,

@@ -89,3 +89,26 @@ def test_an_infinite_sum_leaves_the_others_slopes():
         return lib.autograd.grad(lib.logcumsumexp(x, 0).sum(), x)[0]
 
     assert close(program(taeda), program(torch), 1e-5)
+
+
+def test_running_sums_of_nothing_and_of_infinities():
+    """Nothing has no angle, an infinity the quadrant of what was added."""
+    nan = float("nan")
+    rows = (
+        [complex(-INF, 4), complex(-INF, INF), complex(1.2, 2.1)],
+        [complex(1e10, 1e20), complex(INF, 0), complex(INF, 1), complex(INF, 3)],
+        [complex(INF, 1), complex(-INF, 2), complex(1, 2), complex(nan, 0)],
+        [complex(-INF, nan), 1j],
+        [complex(2.4, INF), 1j],
+    )
+    for row in rows:
+        for shape in ((-1,), (-1, 1, 1)):
+            got, want = (
+                lib.tensor(row, dtype=lib.complex128)
+                .reshape(shape)
+                .expand(*shape[:-1], -1 if len(shape) == 1 else 2)
+                .logcumsumexp(0)
+                for lib in (taeda, torch)
+            )
+            for part in ("real", "imag"):
+                assert close(getattr(got, part), getattr(want, part)), row

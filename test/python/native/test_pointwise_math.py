@@ -123,3 +123,71 @@ def test_integers_wrap_around() -> None:
     assert (x * 2).tolist() == [-2, 0]
     assert (x - x.flip(0)).tolist() == [-1, 1]
     assert x.sum().item() == -1 and taeda.stack([x, x]).sum(0).tolist() == [-2, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_nextafter_of_all_sixteen_bit_numbers(dtype: str) -> None:
+    """Their own neighbours, not float's rounded back to where they were."""
+    import torch
+
+    def neighbours(lib, other: float):
+        kind = getattr(lib, dtype)
+        bits = lib.arange(-(2**15), 2**15, dtype=lib.int32).to(lib.int16)
+        found = lib.nextafter(bits.view(kind), lib.tensor(other, dtype=kind))
+        return lib.where(found.isnan(), 0, found.view(lib.int16)).numpy()
+
+    for other in (0.0, -0.0, 1.0, -2.5, math.inf, -math.inf, math.nan):
+        got, want = (neighbours(lib, other) for lib in (taeda, torch))
+        assert (got == want).all(), other
+
+
+def test_nextafter_takes_the_spacing_of_the_result() -> None:
+    one, two = taeda.ones(2, dtype=taeda.float16), taeda.full((2,), 2.0)
+    assert taeda.nextafter(one, two).tolist() == [1 + 2**-23] * 2
+    assert taeda.nextafter(one, two[0]).tolist() == [1 + 2**-10] * 2
+    assert taeda.nextafter(one, two.bfloat16()).dtype == taeda.float32
+
+
+LERPS = {
+    "narrower": ("float64", "float32", 0.5),
+    "wider": ("float16", "float64", 0.5),
+    "complex": ("complex128", "float32", 0.25),
+    "of real numbers": ("float32", "complex64", 0.5j),
+    "whole": ("float32", "int64", 2),
+}
+
+
+@pytest.mark.parametrize("name", LERPS)
+def test_a_weight_of_no_dims_is_promoted(name: str) -> None:
+    import torch
+
+    dtype, weight_dtype, number = LERPS[name]
+
+    def program(lib):
+        start = lib.ones(3, dtype=getattr(lib, dtype))
+        end = lib.tensor([0.0, 2.0, 3.0]).to(start.dtype)
+        return lib.lerp(
+            start, end, lib.tensor(number, dtype=getattr(lib, weight_dtype))
+        )
+
+    got, want = program(taeda), program(torch)
+    assert str(got.dtype)[6:] == str(want.dtype)[6:]
+    assert got.tolist() == want.tolist()
+
+
+def test_gradients_of_a_weight_of_another_dtype() -> None:
+    """PyTorch has none where one of the two is complex."""
+    start = taeda.tensor([1.0, 2.0], dtype=taeda.float64, requires_grad=True)
+    end = taeda.tensor([0.5, -1.0], dtype=taeda.float64, requires_grad=True)
+    turn = taeda.tensor(0.5j, dtype=taeda.complex128, requires_grad=True)
+    assert taeda.autograd.gradcheck(taeda.lerp, (start, end, turn))
+    weight = taeda.tensor(0.25, requires_grad=True)
+    slopes = taeda.autograd.grad(taeda.lerp(start, end, weight).sum(), (start, weight))
+    assert [g.tolist() for g in slopes] == [[0.75, 0.75], -3.5]
+    assert slopes[1].dtype == taeda.float32
+
+
+def test_a_weight_with_dims_is_not_promoted() -> None:
+    x = taeda.ones(2, dtype=taeda.float64)
+    with pytest.raises(RuntimeError, match="expected dtype Double for `weight`"):
+        taeda.lerp(x, x, taeda.ones(2))

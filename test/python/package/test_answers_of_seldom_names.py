@@ -26,6 +26,8 @@ t.AVG, t.SUM.value, t.AVG.name
 [getattr(t, n).abbr for n in "float32 bool uint8 bfloat16 complex64 half".split()]
 t.float8_e5m2.abbr, t.float8_e4m3fnuz.abbr, t.uint64.abbr
 sorted(i for i in t.cpu.get_capabilities().items() if "avx10" not in i[0])
+t.cpu._is_avx512_bf16_supported(), t.cpu._is_vnni_supported()
+t.cpu._is_amx_tile_supported(), t.cpu._is_amx_fp16_supported()
 t.TensorType.get(), t.TensorType.get() == t.TensorType.getInferred()
 t.TensorType.create_from_tensor(t.ones(2, 3)).sizes(), t.TensorType.get().dim()
 t.TensorType.create_from_tensor(t.ones(2)).isSubtypeOf(t.TensorType.get())
