@@ -301,6 +301,7 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
     if (plain && is_plain_instance(object)) return instance_attribute(*s, name);
     return checked(PyObject_GetAttr(object, name));
   }
+  pin(object);
   if (PyModule_Check(object)) {
     auto key = std::pair(PyModule_GetDict(object), name);
     if (stored_globals.contains(key)) return globals.at(key);
@@ -382,7 +383,10 @@ PyObject* Capture::cell_content(PyObject* cell) {
       entry.guards.check(Do::CheckEmpty, place, nullptr);
     } else {
       int content = entry.guards.fetch(Do::Content, place, nullptr);
-      if (PyObject* name = name_of_cell(frames, cell)) {
+      // Of a function that was found, it is an element of its closure.
+      bool varies = entry.guards.step_of(place).what == Do::Item;
+      PyObject* name = varies ? nullptr : name_of_cell(frames, cell);
+      if (name != nullptr) {
         const char* text = PyUnicode_AsUTF8(name);
         entry.guards.label(content, std::string("L['") + text + "']");
       }
@@ -414,6 +418,7 @@ PyObject* Capture::identity(PyObject* inner) {
     outer = tensor->second.first.get();
     place = tensor->second.second;
   }
+  pin(inner);
   if (outer != nullptr) {
     entry.guards.check(Do::CheckIs, place, outer);
     return outer;

@@ -83,7 +83,19 @@ void break_graph(const std::string& reason) {
 
 bool is_break() { return active != nullptr && active->broken; }
 
+// A tensor among the arguments counts as met where something is asked of it.
+void Capture::use(PyObject* tensor) {
+  auto at = nodes.find(tensor);
+  if (at == nodes.end() || entry.graph.calls()[at->second].input < 0) return;
+  size_t node = at->second;
+  if (is_used.size() <= node) is_used.resize(node + 1);
+  if (is_used[node]) return;
+  is_used[node] = true;
+  used.push_back(at->second);
+}
+
 Argument Capture::argument(PyObject* value) {
+  use(value);
   auto node = nodes.find(value);
   if (node != nodes.end()) return {Argument::Node, node->second, {}, {}};
   if (is_symbol(value) || is_sym_float(value)) return symbolic_argument(value);
@@ -132,6 +144,7 @@ Argument Capture::argument(PyObject* value) {
     break_graph(std::string("an object of class ") + Py_TYPE(value)->tp_name +
                 " as an argument of a tensor function");
   }
+  pin(value);
   return {Argument::Constant, -1, Ref::borrow(value), {}};
 }
 
@@ -402,6 +415,9 @@ PyObject* Capture::record(PyObject* function,
                           PyObject* args,
                           PyObject* kwargs) {
   const Library& lib = library();
+  Written as_written = std::exchange(written, {});
+  for (PyObject* each : python::items_of(args)) use(each);
+  changed_last = {nullptr, -1};
   if (kwargs == Py_None) kwargs = nullptr;
   Ref name = name_of(function);
   if (contains(lib.operator_types.get(), type_of(function))) {
@@ -421,6 +437,8 @@ PyObject* Capture::record(PyObject* function,
   }
   Ref given = Ref::borrow(args);
   if (numbers) given = with_items(args, /*everywhere=*/false);
+  bool is_as_written = as_written.function == function && given.get() == args &&
+                       is_written(as_written);
   args = given.get();
   if (numbers || dynamic.settings.counted_outputs) {
     Ref out = counted_result(name.get(), args, kwargs);
@@ -458,7 +476,8 @@ PyObject* Capture::record(PyObject* function,
     Ref value = attribute_of_tensor(function, PyTuple_GET_ITEM(args, 0));
     if (value) return value.release();
   }
-  Call call = call_of(function, args, kwargs);
+  Call call = is_as_written ? call_as_written(as_written)
+                            : call_of(function, args, kwargs);
   Ref out = result_for_stand_ins(name.get(), function, args, kwargs);
   if (!out) return record_with_items(name.get(), function, args, kwargs);
   record_assertions();
