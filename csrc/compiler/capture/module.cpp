@@ -3,6 +3,7 @@
 #include <taeda/csrc/compiler/capture/pieces.h>
 #include <taeda/csrc/compiler/capture/policy.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace taeda::capture {
@@ -160,6 +161,20 @@ constexpr const char* kShared = "taeda._capture.shared";
 void destroy_shared(PyObject* capsule) {
   delete static_cast<std::shared_ptr<Compiled>*>(
       PyCapsule_GetPointer(capsule, kShared));
+}
+
+// Whether another function may capture what it needs besides.
+PyObject* has_room(PyObject*, PyObject* capsule) {
+  auto* held = static_cast<std::shared_ptr<Compiled>*>(
+      PyCapsule_GetPointer(capsule, kShared));
+  if (held == nullptr) return nullptr;
+  const Compiled& c = **held;
+  int64_t most =
+      c.recompile_limit < 0 ? policy().recompile_limit : c.recompile_limit;
+  bool full = std::any_of(c.caches.begin(), c.caches.end(), [&](auto& each) {
+    return static_cast<int64_t>(each.second.size()) >= most;
+  });
+  return PyBool_FromLong(!full);
 }
 
 // For others of the same code: see compile().
@@ -383,6 +398,10 @@ PyMethodDef functions[] = {
      METH_VARARGS,
      "compile(function, backend, marker, fullgraph, shared=None): a function "
      "that is captured when it is called, unless `shared` has what fits."},
+    {"has_room",
+     has_room,
+     METH_O,
+     "Whether what is shared is below its recompile limit everywhere."},
     {"configure",
      configure,
      METH_VARARGS,

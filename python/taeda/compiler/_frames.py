@@ -280,6 +280,8 @@ def capture(
     asked = (backend, fullgraph, dynamic, guard_filter, recompile_limit)
     key = _key_of(function, asked) if share else None
     known = None if key is None else _SHARED.get(key)
+    if known is not None and not _module().has_room(known):
+        known = None  # the limit is one for each function, not for its code
     made = _module().compile(function, chosen, Number, fullgraph, known)
     if known is None:
         made.set_dynamic(dynamic)

@@ -149,6 +149,17 @@ def test_recompiles_are_isolated_where_that_is_asked():
     assert len(graphs) == 3
 
 
+def test_functions_of_one_code_have_each_their_captures():
+    def step(operator):
+        return taeda.compile(
+            lambda x: operator(x), backend="eager", recompile_limit=2, fullgraph=True
+        )(taeda.ones(2))
+
+    for name in "sin cos tan exp log".split():
+        operator = getattr(taeda, name)
+        assert step(operator).equal(operator(taeda.ones(2)))
+
+
 def test_a_mode_of_the_program_is_asked_about_methods():
     from taeda.overrides import TorchFunctionMode
 
