@@ -72,6 +72,9 @@ Ref Capture::record_operator(int which, PyObject* const* args) {
     return {};
   }
   std::vector<PyObject*> operands(args, args + count);
+  // A number is not changed in place.
+  bool in_place = which >= kInPlace && which < kLess;
+  if (in_place && !is_tensor(args[0])) which -= kInPlace;
   if (which >= kLess && which < kNegative && !is_tensor(args[0])) {
     // The tensor is asked, by the other operator: > for <.
     static constexpr int turned[] = {4, 5, 2, 3, 0, 1};

@@ -87,9 +87,11 @@ def graph_module(nodes, outputs, inputs=None, sizes=(), variables=(), *, place_o
             name = name or f"arg_{entry}"
             name = f"{name}_{entry}" if name in taken else name
             taken.add(name)
-            made[entry] = graph.placeholder(name)
-            made[entry].meta["example_value"] = _example(nodes[entry][1])
-            values.append(nodes[entry][1])
+            given = nodes[entry][1]
+            kind = None if given is None else type(given)  # a piece's have no values
+            made[entry] = graph.placeholder(name, kind)
+            made[entry].meta["example_value"] = _example(given)
+            values.append(given)
         else:
             name, symbol, number = entry
             name = place_of(name) if place_of else name

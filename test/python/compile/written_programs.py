@@ -22,6 +22,7 @@ def lines(gm) -> list[str]:
     """A graph's nodes: kind, name, target and arguments."""
     return [
         f"{n.op} {n.name} {_shown(n.target)} {n.args} {dict(n.kwargs)}"
+        f" {getattr(n.type, '__name__', None)}"
         for n in gm.graph.nodes
     ]
 
@@ -74,6 +75,15 @@ def in_place(x):
     return y
 
 
+def into_numbers(x):
+    a, b = 2, 5.0
+    a += x
+    b -= x
+    parts = [x + 0]
+    parts[0] *= 2
+    return a, b, parts[0]
+
+
 def by_functions(x):
     y = operator.mul(2, x)
     return operator.iadd(y, 1)
@@ -96,7 +106,15 @@ def reads_of_elements(x):
     return y
 
 
-OPERATORS = [arithmetic, integers, comparisons, in_place, by_functions, parts]
+OPERATORS = [
+    arithmetic,
+    integers,
+    comparisons,
+    in_place,
+    by_functions,
+    parts,
+    into_numbers,
+]
 OPERATORS += [reads_of_elements]
 
 
