@@ -323,6 +323,7 @@ struct Capture {
   void load_slot(Shadow& s, PyObject* name);
   Ref module_member(Shadow& s, PyObject* name);
   Ref attribute_on_tensor(PyObject* tensor, PyObject* name);
+  Ref attribute_of_super(PyObject* super, PyObject* name);
   Ref guarded_attribute(PyObject* object, PyObject* name);
   bool write_to_class(PyObject* type, PyObject* name, PyObject* value);
   bool write_to_module(PyObject* module, PyObject* name, PyObject* value);

@@ -278,12 +278,19 @@ Ref Capture::attribute_of_tensor(PyObject* function, PyObject* tensor) {
 Call Capture::call_of(PyObject* function, PyObject* args, PyObject* kwargs) {
   Call call;
   call.function = Ref::borrow(function);
-  for (PyObject* a : python::items_of(args)) call.args.push_back(argument(a));
+  // What the program allowed in graphs may take objects that it made.
+  bool takes_objects = PySet_GET_SIZE(library().allowed.get()) > 0 &&
+                       contains(library().allowed.get(), function);
+  auto take = [&](PyObject* each) {
+    Argument made = takes_objects ? object_argument(each) : argument(each);
+    call.args.push_back(std::move(made));
+  };
+  for (PyObject* a : python::items_of(args)) take(a);
   if (kwargs == nullptr || PyDict_GET_SIZE(kwargs) == 0) return call;
   Ref keys = checked(PyDict_Keys(kwargs));
   call.names = checked(PyList_AsTuple(keys.get()));
   for (PyObject* key : python::items_of(call.names.get())) {
-    call.args.push_back(argument(PyDict_GetItem(kwargs, key)));
+    take(PyDict_GetItem(kwargs, key));
   }
   return call;
 }
