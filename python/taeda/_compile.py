@@ -46,8 +46,9 @@ def compile(
         recompile_limit: how often one place of the function is captured, before it runs
             as it is written, or, with `fullgraph`, raises; None for
             `_dynamo.config.recompile_limit`.
-        isolate_recompiles: of no effect: what two calls of `compile` capture of one
-            function is apart in any case.
+        isolate_recompiles: keep what is captured apart from other calls of `compile`.
+            Otherwise functions of one code that are made anew (closures, lambdas)
+            share it, where the same is asked for them.
         shapes_spec: not there yet.
 
     Returns:
@@ -78,6 +79,7 @@ def compile(
     settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend}
     settings |= {"mode": mode, "options": options, "name": name}
     settings["recompile_limit"] = recompile_limit
+    settings["isolate_recompiles"] = isolate_recompiles
     if shapes_spec is not None:
         raise NotImplementedError("compile: shapes_spec is not there yet")
     if model is None:

@@ -288,9 +288,38 @@ void Capture::store_on_tensor(PyObject* tensor,
   emit(*this, setattr.get(), args.get(), nullptr, Py_None);
 }
 
+// Guards what a class behind another one in the order of classes holds. Null
+// where `super` has to make something of it.
+Ref Capture::attribute_of_super(PyObject* super, PyObject* name) {
+  Suspended suspended(*this);
+  Ref type = python::attribute(super, "__self_class__");
+  Ref after = python::attribute(super, "__thisclass__");
+  if (!PyType_Check(type.get())) return {};
+  bool behind = false;
+  PyObject* order = reinterpret_cast<PyTypeObject*>(type.get())->tp_mro;
+  for (PyObject* each : python::items_of(order)) {
+    auto* base = reinterpret_cast<PyTypeObject*>(each);
+    PyObject* own =
+        behind && base->tp_dict != nullptr ? base->tp_dict : nullptr;
+    behind |= each == after.get();
+    PyObject* found = own ? PyDict_GetItemWithError(own, name) : nullptr;
+    if (found == nullptr) continue;
+    bool user = (base->tp_flags & Py_TPFLAGS_HEAPTYPE) && !of_library(base);
+    bool plain = Py_TYPE(found)->tp_descr_get == nullptr;
+    if (!user || !(plain || PyFunction_Check(found))) return {};
+    Ref value = guarded_attribute(each, name);
+    return plain ? value : Ref();
+  }
+  return {};
+}
+
 Ref Capture::attribute(PyObject* object, PyObject* name) {
   if (is_tensor(object)) {
     if (Ref found = attribute_on_tensor(object, name)) return found;
+  }
+  if (Py_TYPE(object) == &PySuper_Type) {
+    if (Ref found = attribute_of_super(object, name)) return found;
+    return checked(PyObject_GetAttr(object, name));
   }
   if (Shadow* s = shadow_of(object)) {
     PyTypeObject* type = Py_TYPE(object);
@@ -301,6 +330,7 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
     if (plain && is_plain_instance(object)) return instance_attribute(*s, name);
     return checked(PyObject_GetAttr(object, name));
   }
+  pin(object);
   if (PyModule_Check(object)) {
     auto key = std::pair(PyModule_GetDict(object), name);
     if (stored_globals.contains(key)) return globals.at(key);
@@ -382,7 +412,10 @@ PyObject* Capture::cell_content(PyObject* cell) {
       entry.guards.check(Do::CheckEmpty, place, nullptr);
     } else {
       int content = entry.guards.fetch(Do::Content, place, nullptr);
-      if (PyObject* name = name_of_cell(frames, cell)) {
+      // Of a function that was found, it is an element of its closure.
+      bool varies = entry.guards.step_of(place).what == Do::Item;
+      PyObject* name = varies ? nullptr : name_of_cell(frames, cell);
+      if (name != nullptr) {
         const char* text = PyUnicode_AsUTF8(name);
         entry.guards.label(content, std::string("L['") + text + "']");
       }
@@ -414,6 +447,7 @@ PyObject* Capture::identity(PyObject* inner) {
     outer = tensor->second.first.get();
     place = tensor->second.second;
   }
+  pin(inner);
   if (outer != nullptr) {
     entry.guards.check(Do::CheckIs, place, outer);
     return outer;

@@ -1,6 +1,8 @@
 // Graphs as backends that were written in Python receive them.
 #include <taeda/csrc/compiler/capture/driver.h>
 
+#include <algorithm>
+
 namespace taeda::capture {
 namespace {
 
@@ -64,12 +66,36 @@ Ref describe(const Call& call, PyObject* marker, const Entry* entry) {
       Py_BuildValue("(OOO)", call.function.get(), args.get(), names));
 }
 
+Ref variables_of(const std::vector<Call>& calls) {
+  return python::new_list(calls.size(), [&](size_t i) {
+    PyObject* name = calls[i].variable.get();
+    return Py_NewRef(name == nullptr ? Py_None : name);
+  });
+}
+
 namespace {
 
 // Tensors and numbers that are read, and symbols that something depends on.
 void choose_inputs(Entry& entry) {
   entry.inputs.clear();
-  const Dynamic& dynamic = *entry.dynamic;
+  Dynamic& dynamic = *entry.dynamic;
+  // A symbol comes before the first tensor that has it, in the order of both.
+  bool symbols = std::any_of(dynamic.inputs.begin(),
+                             dynamic.inputs.end(),
+                             [](const GraphInput& i) { return i.node < 0; });
+  std::unordered_map<int, size_t> ranks;
+  for (int node : entry.used) ranks.emplace(node, ranks.size());
+  auto rank = [&](const GraphInput& i) {
+    auto at = ranks.find(i.node);
+    return at == ranks.end() ? ranks.size() : at->second;
+  };
+  if (!symbols) {
+    std::stable_sort(dynamic.inputs.begin(),
+                     dynamic.inputs.end(),
+                     [&](const GraphInput& a, const GraphInput& b) {
+                       return rank(a) < rank(b);
+                     });
+  }
   std::set<int> places;
   for (const GraphInput& i : dynamic.inputs) {
     bool read = i.node >= 0 && entry.graph.is_read(i.node);
@@ -133,8 +159,13 @@ Ref describe(Entry& entry, PyObject* marker) {
     std::string text = entry.dynamic->text_of_program(entry.size_outputs[i]);
     return python::new_text(text).release();
   });
-  return checked(
-      PyTuple_Pack(4, nodes.get(), outputs.get(), inputs.get(), sizes.get()));
+  Ref variables = variables_of(calls);
+  return checked(PyTuple_Pack(5,
+                              nodes.get(),
+                              outputs.get(),
+                              inputs.get(),
+                              sizes.get(),
+                              variables.get()));
 }
 
 std::vector<Ref> run_by_backend(Entry& entry,

@@ -115,8 +115,9 @@ struct Entry {
   std::vector<int> outputs;  // nodes that the recipes read
   // Of sizes that differ: Note [Sizes that differ].
   std::vector<SizeProgram> programs;
-  std::vector<int> size_outputs;     // programs that the recipes read
-  std::vector<GraphInput> inputs;    // as a custom backend gets them
+  std::vector<int> size_outputs;   // programs that the recipes read
+  std::vector<GraphInput> inputs;  // as a custom backend gets them
+  std::vector<int> used;  // nodes of inputs, in the order of their first use
   std::unique_ptr<Dynamic> dynamic;  // until a backend has seen the graph
 
   SizeValues sizes() const { return {&programs, guards.symbols()}; }
@@ -133,6 +134,24 @@ struct Cell {
   Ref inner, outer, before;
 };
 
+// Numbers of operators that are no BINARY_OP's.
+enum Operators {
+  kInPlace = 13,
+  kLess = 26,
+  kNegative = 32,
+  kPositive,
+  kInvert,
+  kAbsolute
+};
+
+// A call of one of the library's functions as it stands in the program.
+struct Written {
+  PyObject* function = nullptr;
+  PyObject* const* args = nullptr;
+  size_t count = 0;
+  PyObject* names = nullptr;
+};
+
 struct Capture {
   Entry& entry;
   std::unordered_map<PyObject*, std::pair<Ref, int>> known;  // by the outer one
@@ -146,6 +165,10 @@ struct Capture {
   // `globals`.
   std::set<std::pair<PyObject*, PyObject*>> stored_on_classes;
   std::unordered_map<PyObject*, int> places_of_constants;
+  // Of outside functions, those among them that are made anew, and the defaults
+  // of these. Note [Functions made anew]
+  std::unordered_map<PyObject*, int> places_of_functions, made_anew;
+  std::unordered_map<PyObject*, int> places_of_defaults;
   // Nodes of tensors and, of results that are several, of their containers.
   std::unordered_map<PyObject*, int> nodes;
   std::unordered_map<PyObject*, std::pair<Ref, int>> places_of_tensors;
@@ -155,6 +178,14 @@ struct Capture {
   std::set<PyObject*> building;  // arguments of a call that are looked at
   std::set<PyObject*> changed;  // stand-ins of what a call of the graph changes
   std::set<PyObject*> written_grads;  // stand-ins with a gradient of their own
+  // The call that is being made, until it is recorded.
+  Written written;
+  // Inputs in the order in which they are first used; by node.
+  std::vector<int>& used = entry.used;
+  std::vector<bool> is_used;
+  void use(PyObject* tensor);
+  // What an operator changed in place, and its node.
+  std::pair<PyObject*, int> changed_last{nullptr, -1};
   std::vector<Ref> kept;
   Frames frames;
   int64_t count = 0;     // instructions of `frames`
@@ -192,6 +223,9 @@ struct Capture {
   // has a number of its own, as it has another in each call of the program.
   PyObject* identity(PyObject* inner);
   void adopt_default(Frame& f, int slot);
+  // Of what tells functions apart: a later call has to have this very one.
+  // Note [Functions made anew]
+  void pin(PyObject* function);
   // Of a frame whose arguments C code has bound.
   void adopt_defaults(Frame& f);
   // Adds a node where the modes are not those of the last call.
@@ -202,6 +236,15 @@ struct Capture {
   void note_place(Call& call) const;
   Argument object_argument(PyObject* value);
   PyObject* record(PyObject* function, PyObject* args, PyObject* kwargs);
+  // A call of operator number `which` (a BINARY_OP's argument or one of
+  // Operators); null where it is for the operands alone to say what it is.
+  // Note [Calls as written]
+  Ref record_operator(int which, PyObject* const* args);
+  // The same of a function of the module `operator`; null for others.
+  Ref call_operator(PyObject* callable, PyObject* const* args, size_t count);
+  // A variable of the program keeps a value: the node that made it has its
+  // name.
+  void name_variable(PyObject* value, PyObject* name);
   // Null where no class of the arguments has a way of its own.
   Ref call_override(PyObject* function,
                     PyObject* types,
@@ -238,6 +281,8 @@ struct Capture {
 
  private:
   Ref shadow(PyObject* outer, int place);
+  bool is_made_anew(PyObject* function, int place) const;
+  Ref function_made_anew(PyObject* function, int place);
   Ref keep(Ref inner, PyObject* outer, int place);
   Ref item(PyObject* outer, int place, Py_ssize_t i);
   Ref shadow_list(PyObject* outer, int place);
@@ -278,6 +323,7 @@ struct Capture {
   void load_slot(Shadow& s, PyObject* name);
   Ref module_member(Shadow& s, PyObject* name);
   Ref attribute_on_tensor(PyObject* tensor, PyObject* name);
+  Ref attribute_of_super(PyObject* super, PyObject* name);
   Ref guarded_attribute(PyObject* object, PyObject* name);
   bool write_to_class(PyObject* type, PyObject* name, PyObject* value);
   bool write_to_module(PyObject* module, PyObject* name, PyObject* value);
@@ -291,6 +337,8 @@ struct Capture {
   // An instance whose attributes may be stand-ins.
   bool is_made_inside(PyObject* value) const;
   Call call_of(PyObject* function, PyObject* args, PyObject* kwargs);
+  Call call_as_written(const Written& w);
+  bool is_written(const Written& w);
   Ref register_hook(PyObject* function, PyObject* args, PyObject* kwargs);
   Ref attribute_of_tensor(PyObject* function, PyObject* tensor);
   Ref result_for_stand_ins(PyObject* name,
@@ -325,7 +373,7 @@ bool is_break();
 struct Library {
   Ref tensor_base, tensor, parameter, module, module_getattr, empty_strided;
   Ref meta, grad_setter, break_error, device_type, dtype_type, recorder;
-  Ref push_mode, pop_mode, getitem, factories, readers, enum_type;
+  Ref push_mode, pop_mode, last_mode, getitem, factories, readers, enum_type;
   Ref counted, numbered, holds, list_handler;
   Ref random_class, draw_handler;
   Ref cpu_tensor, unbind, mode_types, mode_setter, autocast_setter;

@@ -299,23 +299,52 @@ Cache& Compiled::cache_of(const Frames& state, bool begun) {
   return found;
 }
 
-Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
+namespace {
+
+// As COPY_FREE_VARS does, so that guards find them in the call's frame.
+void copy_closure(PyFunctionObject* f, Frame& frame) {
+  if (f->func_closure == nullptr) return;
+  auto count = static_cast<int>(PyTuple_GET_SIZE(f->func_closure));
+  int from = frame.info->object()->co_nlocalsplus - count;
+  for (int i = 0; i < count; ++i) {
+    frame.slots[from + i] = Py_NewRef(PyTuple_GET_ITEM(f->func_closure, i));
+  }
+}
+
+}  // namespace
+
+bool begin_call(PyObject* function,
+                Frame& frame,
+                PyObject* const* args,
+                size_t count,
+                PyObject* names) {
+  frame.own_slots();
+  if (!bind(nullptr, frame, args, count, names)) return false;
+  copy_closure(reinterpret_cast<PyFunctionObject*>(function), frame);
+  return true;
+}
+
+Ref Compiled::call(PyObject* own,
+                   PyObject* const* args,
+                   size_t count,
+                   PyObject* names) {
+  Ref held = Ref::borrow(own);
   auto natively = [&] {
-    return checked(PyObject_Vectorcall(function.get(), args, count, names));
+    return checked(PyObject_Vectorcall(own, args, count, names));
   };
   if (policy().stance == Policy::ForceEager) return natively();
-  auto* f = reinterpret_cast<PyFunctionObject*>(function.get());
+  auto* f = reinterpret_cast<PyFunctionObject*>(own);
   CodeInfo* info = code_info(reinterpret_cast<PyCodeObject*>(f->func_code));
   Frames state;
-  state.push_back(std::make_unique<Frame>(
-      info, function, f->func_globals, f->func_builtins));
-  state[0]->own_slots();
+  state.push_back(
+      std::make_unique<Frame>(info, held, f->func_globals, f->func_builtins));
   if (active != nullptr) return natively();
+  function = held;
   if (info->is_generator || !is_supported(*info)) {
     if (fullgraph) refuse(*info);
     return natively();
   }
-  if (!bind(nullptr, *state[0], args, count, names)) return natively();
+  if (!begin_call(own, *state[0], args, count, names)) return natively();
   forget();
   struct Running {
     Compiled& c;
@@ -326,7 +355,10 @@ Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
     ~Running() {
       // A part that begins inside of an `except` block may end outside of it.
       PyErr_SetHandledException(handled.get());
-      if (--c.running_ == 0) c.dropped_.clear();
+      if (--c.running_ == 0) {
+        c.dropped_.clear();
+        c.function = Ref();
+      }
     }
   } running(*this);
   bool begun = false;

@@ -20,7 +20,8 @@ struct Compiled {
     std::string reason;
     Ref stack;  // list of (file, line, function)
   };
-  Ref function, backend, marker;
+  Ref function;  // the one that was called last, while it runs
+  Ref backend, marker;
   bool fullgraph = false;
   Ref dynamic;  // None, or whether sizes are symbols from the beginning
   Ref filter;   // of guards: takes entries, returns bools; or null
@@ -31,7 +32,8 @@ struct Compiled {
   Caches caches;
   Cache* beginning = nullptr;  // that of `caches` for calls
 
-  Ref call(PyObject* const* args, size_t count, PyObject* names);
+  // Of a function with this code: several share what was captured.
+  Ref call(PyObject* own, PyObject* const* args, size_t count, PyObject* names);
   Entry* find(Cache& cache, const Frames& state);
   enum class End { Returned, Stopped, Raised };
   // Changes `state` only where the part stopped.
@@ -69,6 +71,14 @@ struct Compiled {
   std::vector<Caches> dropped_;
   bool told_limit_ = false;
 };
+
+// A frame as a call of the function begins with; false where the arguments do
+// not fit.
+bool begin_call(PyObject* function,
+                Frame& frame,
+                PyObject* const* args,
+                size_t count,
+                PyObject* names);
 
 // The pending exception, which is pending no more.
 struct Raised {
@@ -109,6 +119,8 @@ void remove_hook();
 Ref describe(Entry& entry, PyObject* marker);
 // `entry` knows the numbers among the arguments; a piece has none.
 Ref describe(const Call& call, PyObject* marker, const Entry* entry);
+// For each node the name of the variable that keeps it, or None.
+Ref variables_of(const std::vector<Call>& calls);
 std::vector<Ref> run_by_backend(Entry& entry,
                                 std::span<const Ref> places,
                                 SizeValues& sizes);

@@ -115,6 +115,18 @@ void Dynamic::begin(History& seen, PyObject* dynamic) {
   for (bool* field : fields) {
     *field = PyObject_IsTrue(PyTuple_GET_ITEM(now.get(), i++)) == 1;
   }
+  PyObject* sources = PyTuple_GET_ITEM(now.get(), i);
+  settings.sources = sources == Py_None ? Ref() : Ref::borrow(sources);
+}
+
+SourceKind Dynamic::kind_of_source(int place) const {
+  if (!settings.sources) return SourceKind::Plain;
+  Capture* running = active;
+  if (running != nullptr) ++running->suspended;
+  Ref kind(PyObject_CallFunction(
+      settings.sources.get(), "s", guards_.name(place).c_str()));
+  if (running != nullptr) --running->suspended;
+  return static_cast<SourceKind>(PyLong_AsLong(checked(kind.release()).get()));
 }
 
 // Notes what a tensor has now; null where nothing may become a symbol.
@@ -174,8 +186,10 @@ Dynamic::Geometry Dynamic::geometry_of(PyObject* tensor,
   Geometry out;
   IntArrayRef sizes = t.sizes(), strides = t.strides();
   bool has_marks = mark_of(tensor, "_has_dynamo_dim_marking") != nullptr;
-  if (is_fixed && !has_marks) return out;
-  if (!settings.automatic && !settings.all && !has_marks) return out;
+  SourceKind source = kind_of_source(place);
+  bool named = source != SourceKind::Plain;
+  if (is_fixed && !has_marks && !named) return out;
+  if (!settings.automatic && !settings.all && !has_marks && !named) return out;
   SeenValue* seen = note(guards_.name(place), t);
   bool automatic = settings.automatic && !is_fixed;
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -188,8 +202,9 @@ Dynamic::Geometry Dynamic::geometry_of(PyObject* tensor,
     if (marked("_dynamo_static_indices")) how = kStatic;
     if (marked("_dynamo_weak_dynamic_indices")) how = kOwn;
     bool asked = marked("_dynamo_dynamic_indices");
-    if (asked) how = kOwn;
-    if (marked("_dynamo_unbacked_indices")) how = kUnbacked;
+    if (asked || named) how = kOwn;
+    bool unbacked = source == SourceKind::Unbacked;
+    if (unbacked || marked("_dynamo_unbacked_indices")) how = kUnbacked;
     if (how == kOwn && sizes[d] < 2) how = kStatic;
     if (how == kStatic) {
       out.sizes.emplace_back(sizes[d]);
@@ -265,8 +280,10 @@ bool is_of_call(const Guards& guards, int place) {
 }  // namespace
 
 Ref Dynamic::integer(PyObject* number, int place) {
-  if (!settings.integers || !(settings.automatic || settings.all)) return {};
-  if (!is_of_call(guards_, place)) return {};
+  bool named = kind_of_source(place) != SourceKind::Plain;
+  bool may_be = settings.integers && (settings.automatic || settings.all) &&
+                is_of_call(guards_, place);
+  if (!named && !may_be) return {};
   int overflow = 0;
   int64_t value = PyLong_AsLongLongAndOverflow(number, &overflow);
   // Beyond the numbers that a tagged integer holds by itself.
@@ -278,7 +295,8 @@ Ref Dynamic::integer(PyObject* number, int place) {
   SeenValue& seen = at->second;
   if (added) seen.number = static_cast<double>(value);
   seen.number_differs |= seen.number != static_cast<double>(value);
-  if (!settings.all && !(settings.automatic && seen.number_differs)) return {};
+  bool differs = settings.automatic && seen.number_differs;
+  if (!settings.all && !differs && !named) return {};
   guards_.check(Do::CheckType, place, type_of(number));
   return wrap_symbol(add(SizeSource::Number, value, place, 0, kOwn));
 }

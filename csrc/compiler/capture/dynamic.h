@@ -31,7 +31,11 @@ struct DynamicSettings {
   bool static_members = true;  // of modules
   bool scalar_outputs = false;
   bool counted_outputs = false;  // sizes that elements decide
+  Ref sources;  // says of a name whether it is asked for, or null: see
+                // SourceKind
 };
+// What the settings dynamic_sources and unbacked_sources say of a name.
+enum class SourceKind { Plain, Dynamic, Unbacked };
 
 // An input of the graph as a custom backend gets it: a node, or a symbol.
 struct GraphInput {
@@ -56,6 +60,7 @@ class Dynamic {
   };
   // `is_fixed`: no size of it is a symbol but where it is marked so.
   Geometry geometry_of(PyObject* tensor, int place, bool is_fixed);
+  SourceKind kind_of_source(int place) const;
   // (sizes, strides) of a tensor at a place; None where no symbol is in them.
   Ref geometry_at(int place) const;
   // What stands for an int; null where it is itself.

@@ -96,6 +96,9 @@ Recipe Recipes::describe(PyObject* o) {
     return parts(Recipe::Cell, {content});
   }
   if (c_.own_functions.contains(o)) return of_function(o);
+  if (auto at = c_.made_anew.find(o); at != c_.made_anew.end()) {
+    return {Recipe::Place, at->second, {}, {}, {}};
+  }
   if (PyMethod_Check(o)) {
     return parts(Recipe::Method,
                  {PyMethod_GET_FUNCTION(o), PyMethod_GET_SELF(o)});
@@ -387,10 +390,23 @@ bool ends_unseen(Capture& c, PyObject* o, int depth = 0) {
          PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || is_symbol(o);
 }
 
+// Of a function that goes on only its globals are read: what its closure holds
+// is in slots, and lives no longer for this part's sake.
+Ref without_closure(const Ref& function) {
+  auto* f = reinterpret_cast<PyFunctionObject*>(function.get());
+  if (f->func_closure == nullptr) return function;
+  return checked(PyFunction_New(f->func_code, f->func_globals));
+}
+
 void describe_frame(Capture& c, Recipes& recipes, Frame& f) {
   std::vector<bool> live = live_slots(f);
-  FrameShape shape{
-      f.info, f.function, f.next, f.current, f.depth, f.keyword_names, {}};
+  FrameShape shape{f.info,
+                   without_closure(f.function),
+                   f.next,
+                   f.current,
+                   f.depth,
+                   f.keyword_names,
+                   {}};
   int count = f.info->object()->co_nlocalsplus + f.depth;
   for (int i = 0; i < count; ++i) {
     bool untouched =

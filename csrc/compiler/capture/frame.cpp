@@ -198,12 +198,4 @@ void Capture::adopt_defaults(Frame& f) {
   }
 }
 
-// A default of a function that was defined outside is an outside object.
-void Capture::adopt_default(Frame& f, int slot) {
-  if (own_functions.contains(f.function.get())) return;
-  Ref outer(f.slots[slot]);
-  f.slots[slot] = nullptr;
-  f.slots[slot] = realize(outer.get(), constant(outer.get())).release();
-}
-
 }  // namespace taeda::capture

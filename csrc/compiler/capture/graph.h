@@ -47,6 +47,7 @@ struct Call {
   Ref names;  // of the last arguments, as vectorcall has them; or null
   std::vector<int> frees;  // nodes that no later one reads
   int defines = -1;        // the symbol whose value it is
+  Ref variable;            // the program's name of the result, or null
   Ref file;
   int line = 0;
 };

@@ -22,7 +22,8 @@ const char* kind_of(const Step& s) {
       return "TYPE_MATCH";
     case Do::CheckIs:
       if (is_singleton(o)) return "CONSTANT_MATCH";
-      return PyFunction_Check(o) ? "CLOSURE_MATCH" : "ID_MATCH";
+      return PyFunction_Check(o) || PyCode_Check(o) ? "CLOSURE_MATCH"
+                                                    : "ID_MATCH";
     case Do::CheckEqual:
       return "CONSTANT_MATCH";
     case Do::CheckLength:

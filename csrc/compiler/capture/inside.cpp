@@ -39,6 +39,10 @@ Ref Capture::realize(PyObject* o, int place) {
   if (PyCFunction_Check(o) && is_bound(o)) return bound_method(o, place);
   // What is imported meanwhile is no business of a graph.
   bool modules = o == PyImport_GetModuleDict();
+  if (PyFunction_Check(o)) {
+    places_of_functions.try_emplace(o, place);
+    if (is_made_anew(o, place)) return function_made_anew(o, place);
+  }
   if (modules || is_transparent(o) || is_enum(o)) {
     guards.check(Do::CheckIs, place, o);
     return Ref::borrow(o);
@@ -61,6 +65,21 @@ bool has_stand_in(PyTypeObject* type) {
          _PyType_Lookup(type, python::interned<"__torch_dispatch__">()) ==
              _PyType_Lookup(reinterpret_cast<PyTypeObject*>(lib.tensor.get()),
                             python::interned<"__torch_dispatch__">());
+}
+
+}  // namespace
+
+namespace {
+
+// Whether some attribute led to it: it is met when that is read.
+bool hangs_on_object(const Guards& guards, int place) {
+  while (place >= 0) {
+    const Step& s = guards.step_of(place);
+    if (s.what == Do::InstanceItem || s.what == Do::Attribute) return true;
+    if (s.what == Do::Slot || s.what == Do::Content) return false;
+    place = s.parent;
+  }
+  return false;
 }
 
 }  // namespace
@@ -88,6 +107,7 @@ Ref Capture::tensor(PyObject* outer, int place) {
   dynamic.inputs.push_back({entry.graph.add_input(place), -1});
   note_value(inner.get(), static_cast<int>(entry.graph.calls().size()) - 1);
   places_of_tensors[inner.get()] = {Ref::borrow(outer), place};
+  if (hangs_on_object(entry.guards, place)) use(inner.get());
   versions.emplace_back(inner.get(),
                         python::unwrap(inner.get()).impl()->version());
   kept.push_back(inner);

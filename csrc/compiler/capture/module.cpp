@@ -3,6 +3,7 @@
 #include <taeda/csrc/compiler/capture/pieces.h>
 #include <taeda/csrc/compiler/capture/policy.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace taeda::capture {
@@ -11,11 +12,12 @@ namespace {
 struct Object {
   PyObject_HEAD vectorcallfunc call;
   PyObject* dict;
-  Compiled* compiled;
+  PyObject* function;
+  std::shared_ptr<Compiled>* compiled;
 };
 
 Compiled& compiled_of(PyObject* o) {
-  return *reinterpret_cast<Object*>(o)->compiled;
+  return **reinterpret_cast<Object*>(o)->compiled;
 }
 
 PyObject* call_object(PyObject* self,
@@ -26,7 +28,7 @@ PyObject* call_object(PyObject* self,
   Ref kept = Ref::borrow(self);
   try {
     return compiled_of(self)
-        .call(args, PyVectorcall_NARGS(count), names)
+        .call(compiled_function(self), args, PyVectorcall_NARGS(count), names)
         .release();
   } catch (const PythonError&) {
     return nullptr;
@@ -39,6 +41,7 @@ PyObject* call_object(PyObject* self,
 void destroy(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   delete reinterpret_cast<Object*>(self)->compiled;
+  Py_CLEAR(reinterpret_cast<Object*>(self)->function);
   Py_CLEAR(reinterpret_cast<Object*>(self)->dict);
   type->tp_free(self);
   Py_DECREF(type);
@@ -53,7 +56,7 @@ PyObject* get(PyObject* self, PyObject* owner, PyObject*) {
 
 PyObject* compiled_function(PyObject* o) {
   if (Py_TYPE(o)->tp_dealloc != destroy) return nullptr;
-  return compiled_of(o).function.get();
+  return reinterpret_cast<Object*>(o)->function;
 }
 
 namespace {
@@ -107,10 +110,10 @@ PyObject* time_guards(PyObject* self, PyObject* args) {
   long long repeats;
   if (!PyArg_ParseTuple(args, "OL", &given, &repeats)) return nullptr;
   Compiled& c = compiled_of(self);
-  auto* f = reinterpret_cast<PyFunctionObject*>(c.function.get());
+  Ref function = Ref::borrow(compiled_function(self));
+  auto* f = reinterpret_cast<PyFunctionObject*>(function.get());
   CodeInfo* info = code_info(reinterpret_cast<PyCodeObject*>(f->func_code));
-  Frame frame(info, c.function, f->func_globals, f->func_builtins);
-  frame.own_slots();
+  Frame frame(info, function, f->func_globals, f->func_builtins);
   auto items = python::items_of(given);
   Entry* entry = nullptr;
   auto at = c.caches.find({{info, 0}});
@@ -118,7 +121,8 @@ PyObject* time_guards(PyObject* self, PyObject* args) {
     entry = at->second.front().get();
   }
   if (entry == nullptr ||
-      !bind(nullptr, frame, items.begin(), items.size(), nullptr)) {
+      !begin_call(
+          function.get(), frame, items.begin(), items.size(), nullptr)) {
     PyErr_SetString(PyExc_ValueError, "time_guards: nothing is captured");
     return nullptr;
   }
@@ -152,7 +156,39 @@ PyObject* set_recompile_limit(PyObject* self, PyObject* value) {
   Py_RETURN_NONE;
 }
 
+constexpr const char* kShared = "taeda._capture.shared";
+
+void destroy_shared(PyObject* capsule) {
+  delete static_cast<std::shared_ptr<Compiled>*>(
+      PyCapsule_GetPointer(capsule, kShared));
+}
+
+// Whether another function may capture what it needs besides.
+PyObject* has_room(PyObject*, PyObject* capsule) {
+  auto* held = static_cast<std::shared_ptr<Compiled>*>(
+      PyCapsule_GetPointer(capsule, kShared));
+  if (held == nullptr) return nullptr;
+  const Compiled& c = **held;
+  int64_t most =
+      c.recompile_limit < 0 ? policy().recompile_limit : c.recompile_limit;
+  bool full = std::any_of(c.caches.begin(), c.caches.end(), [&](auto& each) {
+    return static_cast<int64_t>(each.second.size()) >= most;
+  });
+  return PyBool_FromLong(!full);
+}
+
+// For others of the same code: see compile().
+PyObject* shared(PyObject* self, PyObject*) {
+  auto* copy =
+      new std::shared_ptr<Compiled>(*reinterpret_cast<Object*>(self)->compiled);
+  return PyCapsule_New(copy, kShared, destroy_shared);
+}
+
 PyMethodDef methods[] = {
+    {"shared",
+     shared,
+     METH_NOARGS,
+     "What has been captured, for compile() of a function of the same code."},
     {"set_recompile_limit",
      set_recompile_limit,
      METH_O,
@@ -191,10 +227,15 @@ PyGetSetDef getset[] = {{"__dict__",
 PyTypeObject* compiled_type = nullptr;
 
 PyObject* compile(PyObject*, PyObject* args) {
-  PyObject *function, *backend, *marker;
+  PyObject *function, *backend, *marker, *same_code = Py_None;
   int fullgraph;
-  if (!PyArg_ParseTuple(
-          args, "OOOp", &function, &backend, &marker, &fullgraph)) {
+  if (!PyArg_ParseTuple(args,
+                        "OOOp|O",
+                        &function,
+                        &backend,
+                        &marker,
+                        &fullgraph,
+                        &same_code)) {
     return nullptr;
   }
   if (!PyFunction_Check(function)) {
@@ -205,12 +246,19 @@ PyObject* compile(PyObject*, PyObject* args) {
   if (self == nullptr) return nullptr;
   auto* object = reinterpret_cast<Object*>(self);
   object->call = call_object;
-  object->compiled = new Compiled();
-  object->compiled->function = Ref::borrow(function);
-  if (backend != Py_None) object->compiled->backend = Ref::borrow(backend);
-  object->compiled->marker = Ref::borrow(marker);
-  object->compiled->fullgraph = fullgraph != 0;
-  object->compiled->dynamic = Ref::borrow(Py_None);
+  object->function = Py_NewRef(function);
+  if (same_code != Py_None) {
+    object->compiled =
+        new std::shared_ptr<Compiled>(*static_cast<std::shared_ptr<Compiled>*>(
+            PyCapsule_GetPointer(same_code, kShared)));
+    return self;
+  }
+  auto made = std::make_shared<Compiled>();
+  if (backend != Py_None) made->backend = Ref::borrow(backend);
+  made->marker = Ref::borrow(marker);
+  made->fullgraph = fullgraph != 0;
+  made->dynamic = Ref::borrow(Py_None);
+  object->compiled = new std::shared_ptr<Compiled>(std::move(made));
   return self;
 }
 
@@ -256,6 +304,7 @@ PyObject* setup(PyObject*, PyObject* table) {
     lib.dtype_type = take("dtype_type");
     lib.push_mode = take("push_mode");
     lib.pop_mode = take("pop_mode");
+    lib.last_mode = take("last_mode");
     lib.getitem = take("getitem");
     lib.factories = take("factories");
     lib.readers = take("readers");
@@ -347,8 +396,12 @@ PyMethodDef functions[] = {
     {"compile",
      compile,
      METH_VARARGS,
-     "compile(function, backend, marker, fullgraph): a function that is "
-     "captured when it is called."},
+     "compile(function, backend, marker, fullgraph, shared=None): a function "
+     "that is captured when it is called, unless `shared` has what fits."},
+    {"has_room",
+     has_room,
+     METH_O,
+     "Whether what is shared is below its recompile limit everywhere."},
     {"configure",
      configure,
      METH_VARARGS,

@@ -205,6 +205,23 @@ void check_native(Capture* c, PyObject* callable) {
   }
 }
 
+namespace {
+
+// Whether C code only calls its arguments, or asks what they are.
+bool tells_nothing_apart(PyObject* callable) {
+  return callable == reinterpret_cast<PyObject*>(&PyMap_Type) ||
+         callable == reinterpret_cast<PyObject*>(&PyFilter_Type) ||
+         callable == reinterpret_cast<PyObject*>(&PyMethod_Type) ||
+         is_builtin(callable, "isinstance") ||
+         is_builtin(callable, "callable") || is_builtin(callable, "getattr") ||
+         is_builtin(callable, "setattr") ||
+         (PyType_Check(callable) &&
+          strcmp(reinterpret_cast<PyTypeObject*>(callable)->tp_name,
+                 "functools.partial") == 0);
+}
+
+}  // namespace
+
 Ref call(Machine& m,
          PyObject* callable,
          PyObject* const* args,
@@ -254,8 +271,17 @@ Ref call(Machine& m,
   }
   if (names == nullptr) {
     if (Ref out = attribute_function(m, callable, args, count)) return out;
+    if (Ref out = c->call_operator(callable, args, count)) return out;
   }
-  return checked(PyObject_Vectorcall(callable, args, count, names));
+  if (PyFunction_Check(callable)) c->written = {callable, args, count, names};
+  if (!tells_nothing_apart(callable)) {
+    size_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+    for (size_t i = 0; i < count + named; ++i) c->pin(args[i]);
+  }
+  Ref out(PyObject_Vectorcall(callable, args, count, names));
+  c->written = {};
+  if (!out) throw PythonError();
+  return out;
 }
 
 void push_callable(Frame& f, Ref callable) {

@@ -63,6 +63,7 @@ void forget(Machine& m, int i) {
 }
 Flow store_fast(Machine& m, int i) {
   forget(m, i);
+  if (m.capture) m.capture->name_variable(m.f.peek(1), local_name(m, i));
   Ref old(m.f.slots[i]);
   m.f.slots[i] = m.f.pop().release();
   return Flow::Next;
@@ -172,6 +173,7 @@ Flow load_deref(Machine& m, int i) {
 Flow store_deref(Machine& m, int i) {
   PyObject* cell = m.slot(i);
   if (m.capture != nullptr) {
+    m.capture->name_variable(m.f.peek(1), local_name(m, i));
     m.capture->store_cell(cell, m.f.peek(1));
   } else {
     PyCell_Set(cell, m.f.peek(1));
@@ -183,8 +185,11 @@ Flow copy_free_vars(Machine& m, int n) {
   PyObject* closure = PyFunction_GET_CLOSURE(m.f.function.get());
   int from = m.f.info->object()->co_nlocalsplus - n;
   for (int i = 0; i < n; ++i) {
-    forget(m, from + i);
-    m.f.slots[from + i] = Py_NewRef(PyTuple_GET_ITEM(closure, i));
+    PyObject* cell = PyTuple_GET_ITEM(closure, i);
+    Ref old(m.f.slots[from + i]);
+    m.f.slots[from + i] = Py_NewRef(cell);
+    // What a call began with is found there again.
+    if (old.get() != cell) forget(m, from + i);
   }
   return Flow::Next;
 }

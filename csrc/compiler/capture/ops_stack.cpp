@@ -72,7 +72,19 @@ bool jump_asks([[maybe_unused]] Machine& m, [[maybe_unused]] PyObject* o) {
 #endif
 }
 
+// Null where the operator is the operands' business.
+Ref recorded(Machine& m, int which, int count) {
+  if (m.capture == nullptr) return {};
+  return m.capture->record_operator(which, &m.f.peek(count));
+}
+// Of the topmost values, which an instruction tells from others.
+void pin(Machine& m, int count) {
+  for (int i = 1; m.capture != nullptr && i <= count; ++i) {
+    m.capture->pin(m.f.peek(i));
+  }
+}
 Flow binary(Machine& m, int i) {
+  if (Ref out = recorded(m, i, 2)) return replace_two(m, out.release());
   return replace_two(m, binaries[i](m.f.peek(2), m.f.peek(1)));
 }
 // An array that was made inside takes elements of another one at once, and what
@@ -88,6 +100,7 @@ void refuse_stand_in(Machine& m, PyObject* array, PyObject* given) {
   if (found) break_graph("an array decides about one that was made inside");
 }
 Flow subscript(Machine& m, int) {
+  pin(m, 1);
   refuse_stand_in(m, m.f.peek(2), m.f.peek(1));
   return replace_two(m, PyObject_GetItem(m.f.peek(2), m.f.peek(1)));
 }
@@ -97,21 +110,35 @@ Flow compare(Machine& m, int argument) {
   int which = kPython313   ? argument >> 5
               : kPython312 ? argument >> 4
                            : argument;
-  Ref out = checked(PyObject_RichCompare(m.f.peek(2), m.f.peek(1), which));
+  if (PyFunction_Check(m.f.peek(1)) && PyFunction_Check(m.f.peek(2))) pin(m, 2);
+  Ref out = recorded(m, kLess + which, 2);
+  if (!out) {
+    out = checked(PyObject_RichCompare(m.f.peek(2), m.f.peek(1), which));
+  }
   bool to_bool = kPython313 && (argument & 16) && !jump_asks(m, out.get());
   return replace_two(m, to_bool ? truth_of(out.get()) : out.release());
 }
 Flow identity(Machine& m, int negated) {
+  if (PyFunction_Check(m.f.peek(1)) && PyFunction_Check(m.f.peek(2))) pin(m, 2);
   bool same = m.f.peek(2) == m.f.peek(1);
   return replace_two(m, PyBool_FromLong(same != (negated != 0)));
 }
 Flow contains(Machine& m, int negated) {
+  if (m.capture != nullptr && PyFunction_Check(m.f.peek(2))) {
+    while (!m.capture->made_anew.empty()) {
+      m.capture->pin(m.capture->made_anew.begin()->first);
+    }
+  }
   int found = PySequence_Contains(m.f.peek(1), m.f.peek(2));
   python::check_status(found);
   return replace_two(m, PyBool_FromLong((found != 0) != (negated != 0)));
 }
-template <PyObject* f(PyObject*)>
+template <PyObject* f(PyObject*), int operator_number = -1>
 Flow unary(Machine& m, int) {
+  if (operator_number >= 0) {
+    Ref out = recorded(m, operator_number, 1);
+    if (out) return replace_one(m, out.release());
+  }
   return replace_one(m, f(m.f.peek(1)));
 }
 Flow invert_truth(Machine& m, int) {
@@ -121,6 +148,7 @@ Flow invert_truth(Machine& m, int) {
 }
 
 Flow store_subscript(Machine& m, int) {
+  pin(m, 1);
   refuse_stand_in(m, m.f.peek(2), m.f.peek(1));
   refuse_stand_in(m, m.f.peek(2), m.f.peek(3));
   python::check_status(PyObject_SetItem(m.f.peek(2), m.f.peek(1), m.f.peek(3)));
@@ -128,6 +156,7 @@ Flow store_subscript(Machine& m, int) {
   return Flow::Next;
 }
 Flow delete_subscript(Machine& m, int) {
+  pin(m, 1);
   python::check_status(PyObject_DelItem(m.f.peek(2), m.f.peek(1)));
   m.f.pop();
   m.f.pop();
@@ -172,6 +201,7 @@ Flow build_list(Machine& m, int n) {
   });
 }
 Flow build_set(Machine& m, int n) {
+  pin(m, n);
   return build(m, n, [&](PyObject** from) {
     Ref out = checked(PySet_New(nullptr));
     for (int i = 0; i < n; ++i) {
@@ -181,6 +211,7 @@ Flow build_set(Machine& m, int n) {
   });
 }
 Flow build_map(Machine& m, int n) {
+  pin(m, 2 * n);
   return build(m, 2 * n, [&](PyObject** from) {
     Ref out = checked(PyDict_New());
     for (int i = 0; i < n; ++i) {
@@ -217,6 +248,7 @@ Flow build_slice(Machine& m, int n) {
 // X adds the topmost value to the container n below it.
 template <int f(PyObject*, PyObject*)>
 Flow add_item(Machine& m, int n) {
+  if (f == PySet_Add) pin(m, 1);
   python::check_status(f(m.f.peek(n + 1), m.f.peek(1)));
   m.f.pop();
   return Flow::Next;
@@ -239,6 +271,7 @@ int dict_merge(PyObject* dict, PyObject* items) {
   return -1;
 }
 Flow map_add(Machine& m, int n) {
+  pin(m, 2);
   python::check_status(
       PyDict_SetItem(m.f.peek(n + 2), m.f.peek(2), m.f.peek(1)));
   m.f.pop();
@@ -347,12 +380,17 @@ PyObject* of_stop_iteration(Machine& m, PyObject* error) {
 }
 
 // The numbers of internal/pycore_intrinsics.h.
-enum Intrinsic { kStopIterationError = 3, kPositive = 5, kListToTuple = 6 };
+enum class Intrinsic { StopIterationError = 3, Positive = 5, ListToTuple = 6 };
 
 Flow intrinsic(Machine& m, int which) {
   PyObject* value = m.f.peek(1);
-  if (which == kPositive) return replace_one(m, PyNumber_Positive(value));
-  if (which == kListToTuple) return replace_one(m, PyList_AsTuple(value));
+  auto asked = static_cast<Intrinsic>(which);
+  if (asked == Intrinsic::Positive) {
+    return unary<PyNumber_Positive, kPositive>(m, 0);
+  }
+  if (asked == Intrinsic::ListToTuple) {
+    return replace_one(m, PyList_AsTuple(value));
+  }
   return replace_one(m, of_stop_iteration(m, value));
 }
 #endif
@@ -370,7 +408,7 @@ void add_stack_of_version(Operation** t) {
   t[CALL_INTRINSIC_1] = intrinsic;
 #else
   t[PRECALL] = nothing;
-  t[UNARY_POSITIVE] = unary<PyNumber_Positive>;
+  t[UNARY_POSITIVE] = unary<PyNumber_Positive, kPositive>;
   t[LIST_TO_TUPLE] = unary<PyList_AsTuple>;
 #endif
 #if PY_VERSION_HEX >= 0x030D0000
@@ -387,8 +425,9 @@ void add_stack_of_version(Operation** t) {
 
 #if PY_VERSION_HEX >= 0x030C0000
 bool has_intrinsic(int which) {
-  return which == kStopIterationError || which == kPositive ||
-         which == kListToTuple;
+  auto asked = static_cast<Intrinsic>(which);
+  return asked == Intrinsic::StopIterationError ||
+         asked == Intrinsic::Positive || asked == Intrinsic::ListToTuple;
 }
 #endif
 
@@ -399,8 +438,8 @@ void add_stack_operations(Operation** t) {
   t[COMPARE_OP] = compare;
   t[IS_OP] = identity;
   t[CONTAINS_OP] = contains;
-  t[UNARY_NEGATIVE] = unary<PyNumber_Negative>;
-  t[UNARY_INVERT] = unary<PyNumber_Invert>;
+  t[UNARY_NEGATIVE] = unary<PyNumber_Negative, kNegative>;
+  t[UNARY_INVERT] = unary<PyNumber_Invert, kInvert>;
   t[UNARY_NOT] = invert_truth;
   t[GET_ITER] = unary<PyObject_GetIter>;
   t[STORE_SUBSCR] = store_subscript;

@@ -169,7 +169,10 @@ PyObject* describe_piece(PyObject* self, PyObject* marker) {
     Ref outputs = python::new_list(piece.outputs.size(), [&](size_t i) {
       return PyLong_FromLong(piece.outputs[i]);
     });
-    return PyTuple_Pack(2, nodes.get(), outputs.get());
+    Ref sizes = checked(PyTuple_New(0));
+    Ref variables = variables_of(calls);
+    return PyTuple_Pack(
+        5, nodes.get(), outputs.get(), Py_None, sizes.get(), variables.get());
   } catch (const PythonError&) {
     return nullptr;
   }
@@ -179,7 +182,7 @@ PyMethodDef piece_methods[] = {
     {"describe",
      describe_piece,
      METH_O,
-     "describe(marker): nodes and outputs, as backends get them."},
+     "describe(marker): the arguments of `_graphs.graph_module`."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef piece_members[] = {{"__vectorcalloffset__",

@@ -127,6 +127,14 @@ Ref call_marked(Capture& c,
     auto* f = reinterpret_cast<PyFunctionObject*>(callable);
     if (f->func_code == lib.disabled_code.get()) break_at_disabled(f);
     if (f->func_dict != nullptr &&
+        PyDict_GetItemString(f->func_dict, "_dynamo_forbidden")) {
+      c.refused = true;
+      PyErr_Format(PyExc_AssertionError,
+                   "compile: Attempt to trace forbidden callable %R",
+                   callable);
+      throw PythonError();
+    }
+    if (f->func_dict != nullptr &&
         PyDict_GetItemString(f->func_dict, "_dynamo_marked_constant")) {
       return call_constant(c, callable, args, count, names);
     }

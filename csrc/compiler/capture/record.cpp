@@ -83,7 +83,19 @@ void break_graph(const std::string& reason) {
 
 bool is_break() { return active != nullptr && active->broken; }
 
+// A tensor among the arguments counts as met where something is asked of it.
+void Capture::use(PyObject* tensor) {
+  auto at = nodes.find(tensor);
+  if (at == nodes.end() || entry.graph.calls()[at->second].input < 0) return;
+  size_t node = at->second;
+  if (is_used.size() <= node) is_used.resize(node + 1);
+  if (is_used[node]) return;
+  is_used[node] = true;
+  used.push_back(at->second);
+}
+
 Argument Capture::argument(PyObject* value) {
+  use(value);
   auto node = nodes.find(value);
   if (node != nodes.end()) return {Argument::Node, node->second, {}, {}};
   if (is_symbol(value) || is_sym_float(value)) return symbolic_argument(value);
@@ -132,6 +144,7 @@ Argument Capture::argument(PyObject* value) {
     break_graph(std::string("an object of class ") + Py_TYPE(value)->tp_name +
                 " as an argument of a tensor function");
   }
+  pin(value);
   return {Argument::Constant, -1, Ref::borrow(value), {}};
 }
 
@@ -265,12 +278,19 @@ Ref Capture::attribute_of_tensor(PyObject* function, PyObject* tensor) {
 Call Capture::call_of(PyObject* function, PyObject* args, PyObject* kwargs) {
   Call call;
   call.function = Ref::borrow(function);
-  for (PyObject* a : python::items_of(args)) call.args.push_back(argument(a));
+  // What the program allowed in graphs may take objects that it made.
+  bool takes_objects = PySet_GET_SIZE(library().allowed.get()) > 0 &&
+                       contains(library().allowed.get(), function);
+  auto take = [&](PyObject* each) {
+    Argument made = takes_objects ? object_argument(each) : argument(each);
+    call.args.push_back(std::move(made));
+  };
+  for (PyObject* a : python::items_of(args)) take(a);
   if (kwargs == nullptr || PyDict_GET_SIZE(kwargs) == 0) return call;
   Ref keys = checked(PyDict_Keys(kwargs));
   call.names = checked(PyList_AsTuple(keys.get()));
   for (PyObject* key : python::items_of(call.names.get())) {
-    call.args.push_back(argument(PyDict_GetItem(kwargs, key)));
+    take(PyDict_GetItem(kwargs, key));
   }
   return call;
 }
@@ -402,6 +422,9 @@ PyObject* Capture::record(PyObject* function,
                           PyObject* args,
                           PyObject* kwargs) {
   const Library& lib = library();
+  Written as_written = std::exchange(written, {});
+  for (PyObject* each : python::items_of(args)) use(each);
+  changed_last = {nullptr, -1};
   if (kwargs == Py_None) kwargs = nullptr;
   Ref name = name_of(function);
   if (contains(lib.operator_types.get(), type_of(function))) {
@@ -421,6 +444,8 @@ PyObject* Capture::record(PyObject* function,
   }
   Ref given = Ref::borrow(args);
   if (numbers) given = with_items(args, /*everywhere=*/false);
+  bool is_as_written = as_written.function == function && given.get() == args &&
+                       is_written(as_written);
   args = given.get();
   if (numbers || dynamic.settings.counted_outputs) {
     Ref out = counted_result(name.get(), args, kwargs);
@@ -458,7 +483,8 @@ PyObject* Capture::record(PyObject* function,
     Ref value = attribute_of_tensor(function, PyTuple_GET_ITEM(args, 0));
     if (value) return value.release();
   }
-  Call call = call_of(function, args, kwargs);
+  Call call = is_as_written ? call_as_written(as_written)
+                            : call_of(function, args, kwargs);
   Ref out = result_for_stand_ins(name.get(), function, args, kwargs);
   if (!out) return record_with_items(name.get(), function, args, kwargs);
   record_assertions();

@@ -28,6 +28,7 @@ __all__ = [
     "eval_frame",
     "exc",
     "explain",
+    "forbid_in_graph",
     "graph_break",
     "is_compiling",
     "is_dynamo_supported",
@@ -76,6 +77,37 @@ def _marked(t, index, name: str) -> list[int]:
     return dims
 
 
+def forbid_in_graph(fn):
+    """The function, which a compiled function may not call.
+
+    Unlike one of `disallow_in_graph`, at which graphs end, it is an error that the call
+    of the compiled function raises.
+
+    Args:
+        fn: a function, or a list or tuple of functions.
+
+    Raises:
+        AssertionError: something that cannot be called.
+
+    Example:
+        >>> @taeda._dynamo.forbid_in_graph
+        ... def load():
+        ...     return 1
+        >>> try:
+        ...     taeda.compile(lambda x: x + load())(taeda.ones(1))
+        ... except AssertionError as error:
+        ...     print(str(error)[:45])
+        compile: Attempt to trace forbidden callable
+    """
+    if isinstance(fn, (list, tuple)):
+        return [forbid_in_graph(one) for one in fn]
+    if not callable(fn):
+        raise AssertionError("forbid_in_graph applies only to callables")
+    fn._dynamo_forbidden = True
+    return fn
+
+
+@forbid_in_graph
 def mark_dynamic(
     t, index, *, hint_override=None, min=None, max=None, specialize_on=None
 ) -> None:
@@ -106,6 +138,7 @@ def mark_dynamic(
             vars(t).setdefault("_dynamo_hint_overrides", {})[dim] = hint_override
 
 
+@forbid_in_graph
 def maybe_mark_dynamic(t, index) -> None:
     """As `mark_dynamic`, without an error where the program allows one size only.
 
@@ -138,6 +171,7 @@ def mark_static(t, index=None) -> None:
     _marked(t, range(t.dim()) if index is None else index, "_dynamo_static_indices")
 
 
+@forbid_in_graph
 def mark_static_address(t, guard: bool = False) -> None:
     """Says that a tensor stays where it is in memory.
 

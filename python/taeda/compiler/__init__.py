@@ -101,6 +101,7 @@ def reset() -> None:
     capture = sys.modules.get("taeda._capture")
     if capture is not None:
         capture.configure("generation", 1)
+        sys.modules["taeda.compiler._frames"]._SHARED.clear()
     backward = sys.modules.get("taeda._dynamo.compiled_autograd")
     if backward is not None:
         backward.reset()

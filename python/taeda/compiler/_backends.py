@@ -93,6 +93,7 @@ def _as_captured_without_errors(gm, example_inputs):
     return run
 
 
+@functools.cache
 def _default_of_calls(**settings):
     """The default backend as capture calls it: it gets calls, no GraphModule."""
     from ._default import compile_calls

@@ -113,7 +113,9 @@ def compile_function(
     )
 
 
-def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings):
+def compile_calls(
+    nodes, outputs, inputs, sizes, variables=(), *, fullgraph=False, **settings
+):
     """As `compile_function`, for captured calls (see `_graphs.graph_module`).
 
     Returns:
@@ -165,7 +167,9 @@ def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings)
     if os.environ.get("TAEDA_MINIFY") and "symbols" not in settings:
         from ._repro import Held
 
-        made = Held(made, lambda: graph_module(nodes, outputs, inputs, sizes)[0])
+        made = Held(
+            made, lambda: graph_module(nodes, outputs, inputs, sizes, variables)[0]
+        )
     return made
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import re
 import types
 from importlib.util import find_spec
+
+from taeda._own import is_own_module
 
 from . import _backends, _marks
 
@@ -37,6 +40,7 @@ def call_of(
     disable=None,
     recompile_limit=None,
     name=None,
+    isolate_recompiles=False,
 ):
     """As `prepare`; of a module, what its compiled form calls.
 
@@ -56,7 +60,7 @@ def call_of(
         return _bound(model, asked)
     if isinstance(model, type):
         return _with_compiled_calls(model, asked)
-    return _callable(model, asked)
+    return _callable(model, asked, share=not isolate_recompiles)
 
 
 def _module_class():
@@ -70,16 +74,46 @@ def _bound(instance, asked):
     from ._frames import capture
 
     function = type(instance).__call__
-    return types.MethodType(capture(function, **asked), instance)
+    made = capture(function, **asked, place_of=_places_of(instance))
+    return types.MethodType(made, instance)
 
 
-def _callable(model, asked):
+def _places_of(instance):
+    """Names of the places of `forward`, which a module's `__call__` hands on.
+
+    Backends get them as if a graph began in the program's own `forward`. Of a module of
+    the library, which is a function like any other then, it is called `fn`.
+    """
+    forward = getattr(type(instance), "forward", None)
+    if not isinstance(instance, _module_class()):
+        return None
+    if not isinstance(forward, types.FunctionType) or is_own_module(forward.__module__):
+        return lambda place: re.sub(r"^L\['self'\]", "L['fn']", place)
+    code = forward.__code__
+    names = code.co_varnames[1 : code.co_argcount]
+    rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount :][:1]
+
+    def place_of(place: str) -> str:
+        place = re.sub(r"^L\['kwargs'\]\['(\w+)'\]", r"L['\1']", place)
+        found = re.match(r"L\['args'\]\[(\d+)\]", place)
+        if not found:
+            return place
+        at = int(found[1])
+        if at < len(names):
+            return f"L['{names[at]}']{place[found.end() :]}"
+        name = rest[0] if rest else "args"
+        return f"L['{name}'][{at - len(names)}]{place[found.end() :]}"
+
+    return place_of
+
+
+def _callable(model, asked, share):
     from ._frames import capture
 
     # Of what is compiled already, the function: one graph is enough.
     model = _marks.original(model)
     if isinstance(model, types.FunctionType):
-        return capture(model, **asked)
+        return capture(model, **asked, share=share)
     if isinstance(model, types.MethodType) and isinstance(
         model.__func__, types.FunctionType
     ):

@@ -77,6 +77,11 @@ def _twin(tensor, sizes, strides):
             return made.as_subclass(type(tensor)).requires_grad_(tensor.requires_grad)
 
 
+def _last_mode():
+    """The mode that is asked first."""
+    return _C._get_function_stack_at(_C._len_torch_function_stack() - 1)
+
+
 @functools.cache
 def _module():
     from taeda import _capture
@@ -100,6 +105,7 @@ def _module():
             "dtype_type": taeda.dtype,
             "push_mode": _C._push_on_torch_function_stack,
             "pop_mode": _C._pop_torch_function_stack,
+            "last_mode": _last_mode,
             "getitem": getitem,
             "factories": _FACTORIES,
             "readers": _operators.READERS,
@@ -170,10 +176,11 @@ def _unsafe():
     return _marks.DISALLOWED
 
 
-def _call_backend(backend, graph, fullgraph):
+def _call_backend(backend, graph, fullgraph, place_of=None):
     """What the backend makes of a captured graph: a function of its inputs.
 
-    None leaves the graph to be run as it was captured.
+    None leaves the graph to be run as it was captured. `place_of` gives the places of
+    inputs other names.
 
     Raises:
         BackendCompilerFailed: what the backend raised.
@@ -184,7 +191,7 @@ def _call_backend(backend, graph, fullgraph):
         return backend(*graph, fullgraph=fullgraph)
     from ._graphs import graph_module
 
-    module, inputs = graph_module(*graph)
+    module, inputs = graph_module(*graph, place_of=place_of)
     try:
         made = backend(module, inputs)
         if not callable(made):
@@ -205,6 +212,26 @@ class Number(int):
     """The number of a node, where a captured graph has one among its arguments."""
 
 
+# What was captured last of functions that are made anew, until everything is
+# forgotten; each access is one operation on the dict.
+_SHARED: dict = {}
+_MOST_SHARED = 256
+
+
+def _key_of(function, asked):
+    """What functions have in common that share what is captured; None for others.
+
+    Functions of modules are made once, and each `compile` of one has its own captures.
+    """
+    anew = "<locals>" in function.__qualname__ or "<lambda>" in function.__qualname__
+    try:
+        hash(asked)
+    except TypeError:
+        return None
+    # The globals live as long as the code's captures, which look names up in them.
+    return (function.__code__, id(function.__globals__), *asked) if anew else None
+
+
 def capture(
     function,
     fullgraph: bool = False,
@@ -213,6 +240,8 @@ def capture(
     guard_filter=None,
     recompile_limit: int | None = None,
     name: str | None = None,
+    share: bool = False,
+    place_of=None,
 ):
     """A function whose tensor calls are captured as graphs and run from there.
 
@@ -226,6 +255,9 @@ def capture(
         guard_filter: takes a list of `GuardFilterEntry`, returns which guards stay.
         recompile_limit: how often one place is captured; None for the configured one.
         name: an identifier for tools, kept as `compiled_name`.
+        share: whether functions of the same code, which a program makes anew for each
+            call, share what is captured, where the same is asked for them.
+        place_of: takes the name of an input's place, returns what the backend is told.
 
     Returns:
         A callable with `explain()`.
@@ -237,7 +269,7 @@ def capture(
     """
 
     def compile_graph(graph):
-        return _call_backend(backend, graph, fullgraph)
+        return _call_backend(backend, graph, fullgraph, place_of)
 
     chosen = None
     if backend is not None:
@@ -245,14 +277,24 @@ def capture(
             from . import _graphs  # noqa: F401 (changes tables that guards look at)
 
         chosen = compile_graph
-    made = _module().compile(function, chosen, Number, fullgraph)
-    made.set_dynamic(dynamic)
-    if recompile_limit is not None:
-        made.set_recompile_limit(recompile_limit)
-    if guard_filter is not None:
-        from ._guards import filtering
+    asked = (backend, fullgraph, dynamic, guard_filter, recompile_limit)
+    key = _key_of(function, asked) if share else None
+    known = None if key is None else _SHARED.get(key)
+    if known is not None and not _module().has_room(known):
+        known = None  # the limit is one for each function, not for its code
+    made = _module().compile(function, chosen, Number, fullgraph, known)
+    if known is None:
+        made.set_dynamic(dynamic)
+        if recompile_limit is not None:
+            made.set_recompile_limit(recompile_limit)
+        if guard_filter is not None:
+            from ._guards import filtering
 
-        made.set_guard_filter(filtering(guard_filter))
+            made.set_guard_filter(filtering(guard_filter))
+        if key is not None:
+            _SHARED[key] = made.shared()
+            if len(_SHARED) > _MOST_SHARED:
+                _SHARED.pop(next(iter(_SHARED)), None)
     # Copies and pickles take it for what it is made of: a function.
     copyreg.pickle(type(made), attrgetter("__qualname__"))
     functools.update_wrapper(made, function)

@@ -20,6 +20,12 @@ from ._sizes import Applied, GraphSizes, SizeText
 
 __all__ = ["graph_module"]
 
+# Operators that change their first operand where they can.
+_CHANGING = frozenset(
+    getattr(operator, f"i{name}")
+    for name in "add and floordiv lshift mul mod or pow rshift sub truediv xor".split()
+)
+
 # What code that is generated from a graph can spell; containers are seen through.
 _WRITTEN = (
     *(str, int, float, bool, complex, bytes, type(None), type(...), slice, range),
@@ -28,7 +34,7 @@ _WRITTEN = (
 )
 
 
-def graph_module(nodes, outputs, inputs=None, sizes=()):
+def graph_module(nodes, outputs, inputs=None, sizes=(), variables=(), *, place_of=None):
     """A captured graph as an `fx.GraphModule`.
 
     Args:
@@ -39,6 +45,8 @@ def graph_module(nodes, outputs, inputs=None, sizes=()):
         inputs: the number of a node, or (name, symbol, value) of a number, in order;
             all inputs among the nodes by default.
         sizes: expressions of symbols that the module returns too.
+        variables: for each node None, or the name of what keeps it in the program.
+        place_of: takes the name of an input's place and returns another one.
 
     Returns:
         The module, whose forward returns a tuple, and the values of its inputs.
@@ -74,14 +82,19 @@ def graph_module(nodes, outputs, inputs=None, sizes=()):
         ]
     for entry in inputs:
         if isinstance(entry, int):
-            name = _identifier(nodes[entry][0]) or f"arg_{entry}"
+            place = nodes[entry][0]
+            name = _identifier(place_of(place) if place_of else place)
+            name = name or f"arg_{entry}"
             name = f"{name}_{entry}" if name in taken else name
             taken.add(name)
-            made[entry] = graph.placeholder(name)
-            made[entry].meta["example_value"] = _example(nodes[entry][1])
-            values.append(nodes[entry][1])
+            given = nodes[entry][1]
+            kind = None if given is None else type(given)  # a piece's have no values
+            made[entry] = graph.placeholder(name, kind)
+            made[entry].meta["example_value"] = _example(given)
+            values.append(given)
         else:
             name, symbol, number = entry
+            name = place_of(name) if place_of else name
             numbers.add_symbol(_identifier(name), symbol, number)
             values.append(number)
     for i, node in enumerate(nodes):
@@ -92,6 +105,11 @@ def graph_module(nodes, outputs, inputs=None, sizes=()):
         args = tuple(named(a) for a in arguments[:count])
         kwargs = dict(zip(names or (), map(named, arguments[count:]), strict=True))
         made[i] = _add_call(graph, function, args, kwargs)
+        if i < len(variables) and variables[i]:
+            made[i]._rename(variables[i])
+        if function in _CHANGING and isinstance(arguments[0], Number):
+            # Who reads the variable from now on reads what the operator returned.
+            made[arguments[0]] = made[i]
         if symbol:
             numbers.learn(symbol[0], made[i])
     graph.output(

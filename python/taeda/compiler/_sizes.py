@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
+import re
 from types import SimpleNamespace
 
 import taeda
@@ -177,7 +178,33 @@ def _settings(dynamic):
         setting("force_nn_module_property_static_shapes", True),
         setting("capture_scalar_outputs", False),
         setting("capture_dynamic_output_shape_ops", False),
+        _sources(),
     )
+
+
+def _sources():
+    """What says of an input's name whether its sizes are asked to be symbols.
+
+    Returns:
+        A function of the name that gives 2 for those of `unbacked_sources`, 1 for those
+        of `dynamic_sources`, else 0; None where the settings name nothing.
+    """
+    from . import config
+
+    patterns = [
+        [p for p in re.split(r"[\s,]+", text) if p]
+        for text in (config.unbacked_sources, config.dynamic_sources)
+    ]
+    if not any(patterns):
+        return None
+
+    def kind(name: str) -> int:
+        for kind, group in zip((2, 1), patterns, strict=True):
+            if any(p == name or re.match(p, name) for p in group):
+                return kind
+        return 0
+
+    return kind
 
 
 def library_part() -> dict:
@@ -211,7 +238,7 @@ class GraphSizes:
 
     def add_symbol(self, name: str, symbol: str, value):
         """A placeholder for a symbol, which is also its node."""
-        node = self._graph.placeholder(name)
+        node = self._graph.placeholder(name, type(value))
         node.meta["val"] = node.meta["example_value"] = value
         self._sizes.learn_number(value, SimpleNamespace(node=node))
         self._sizes.made[symbol] = node

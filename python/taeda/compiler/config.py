@@ -6,9 +6,14 @@ Each is an attribute of this module: `config.recompile_limit = 16`, or
 
     force_disable_caches   False  kernels are compiled anew, and not kept in files
     cache_key_tag          ""     part of what kernels are found by in files
+    dynamic_sources        ""     names of inputs as guards have them (`L['x']`) whose
+                                  sizes or numbers are symbols at once; or patterns
+                                  that their beginnings match, parted by commas
+    unbacked_sources       ""     the same for symbols that nothing may depend on
 
-TORCH_COMPILE_FORCE_DISABLE_CACHES=1, TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 and
-TORCH_COMPILE_CACHE_KEY_TAG set these two where the program starts.
+TORCH_COMPILE_FORCE_DISABLE_CACHES=1, TORCHINDUCTOR_FORCE_DISABLE_CACHES=1,
+TORCH_COMPILE_CACHE_KEY_TAG, TORCH_COMPILE_DYNAMIC_SOURCES and
+TORCH_COMPILE_UNBACKED_SOURCES set these where the program starts.
 """
 
 from __future__ import annotations
@@ -21,6 +26,8 @@ from taeda.compiler._config import Together, settings_module
 _OFF = ("TORCH_COMPILE_FORCE_DISABLE_CACHES", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
 _OWN = {
     "cache_key_tag": os.environ.get("TORCH_COMPILE_CACHE_KEY_TAG", ""),
+    "dynamic_sources": os.environ.get("TORCH_COMPILE_DYNAMIC_SOURCES", ""),
+    "unbacked_sources": os.environ.get("TORCH_COMPILE_UNBACKED_SOURCES", ""),
     "force_disable_caches": any(os.environ.get(name) == "1" for name in _OFF),
 }
 _VALUES = Together(
@@ -33,7 +40,6 @@ _FIXED = {
     "accumulated_recompile_limit": 256,
     "allow_unspec_int_on_nn_module": False,
     "dynamic_shapes": True,
-    "dynamic_sources": "",
     "dynamic_values": "",
     "enable_cpp_symbolic_shape_guards": True,
     "force_cudagraph_gc": False,
@@ -43,13 +49,14 @@ _FIXED = {
     "pgo_extra_write_key": None,
     "reorderable_logging_functions": set(),
     "skip_tensor_guards_with_matching_dict_tags": True,
-    "unbacked_sources": "",
     "verbose": True,
     "wrap_top_frame": False,
 }
 
 
 def _changed(name: str, value) -> None:
+    if name.endswith("_sources"):
+        return  # each capture reads them
     if name in _OWN:
         from taeda import _compiler
 

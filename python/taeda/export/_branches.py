@@ -71,8 +71,10 @@ def _record(mode, function, operands):
     finally:
         mode.enabled, fake_mode.on_item = True, before
     leaves, spec = pytree.tree_flatten(result)
-    if not all(isinstance(t, taeda.Tensor) for t in leaves):
-        raise RuntimeError(f"cond: a branch must return tensors, got {result}")
+    if not all(isinstance(t, taeda.Tensor) or type(t) is int for t in leaves):
+        raise RuntimeError(
+            f"cond: a branch must return tensors or constant ints, got {result}"
+        )
     tracer.graph.output(tuple(tracer.create_arg(t) for t in leaves))
     return tracer, leaves, spec
 
@@ -95,8 +97,28 @@ def _in_order(tracer, nodes: list) -> GraphModule:
     return GraphModule(tracer.root, tracer.graph)
 
 
-def _like(t) -> tuple:
-    return tuple(map(str, t.shape)), t.dtype
+def _like(t) -> tuple | type:
+    return int if type(t) is int else (tuple(map(str, t.shape)), t.dtype)
+
+
+def _results(mode, first, second, proxy) -> list:
+    """What the program goes on with, from what both branches gave.
+
+    An int is itself where both gave the same one, else a symbol between the two.
+    """
+    found = []
+    for i, (a, b) in enumerate(zip(first, second, strict=True)):
+        if not isinstance(a, int):
+            found.append(a.view_as(a))  # an operand that was returned has to be told
+        elif a == b:
+            found.append(a)
+        else:
+            number = mode.env.create_unbacked_symint(size=False)
+            mode.tracer.track(number, proxy[i])
+            taeda._check(number >= min(a, b))
+            taeda._check(number <= max(a, b))
+            found.append(number)
+    return found
 
 
 def record_cond(mode, pred, true_fn, false_fn, operands, record=_record):
@@ -107,7 +129,8 @@ def record_cond(mode, pred, true_fn, false_fn, operands, record=_record):
         record: (mode, branch, operands) -> the branch's tracer, results and structure.
 
     Raises:
-        RuntimeError: the branches give unlike results, or something else than tensors.
+        RuntimeError: the branches give unlike results, or something else than tensors
+            and ints.
     """
     yes, first, spec = record(mode, true_fn, tuple(operands))
     no, second, other = record(mode, false_fn, tuple(operands))
@@ -127,10 +150,11 @@ def record_cond(mode, pred, true_fn, false_fn, operands, record=_record):
     args = (tracer.create_arg(pred), *graphs, tuple(nodes))
     target = taeda.ops.higher_order.cond
     node = tracer.create_node("call_function", target, args, {}, "cond")
+    proxy = Proxy(node, tracer)
     mode.enabled = False
-    try:  # an operand that a branch returned has to be told from it
-        results = tuple(t.view_as(t) for t in first)
+    try:
+        results = _results(mode, first, second, proxy)
     finally:
         mode.enabled = True
-    tracer.track(results, Proxy(node, tracer))
-    return pytree.tree_unflatten(list(results), spec)
+    tracer.track(tuple(results), proxy)
+    return pytree.tree_unflatten(results, spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 
 import taeda
@@ -124,9 +125,14 @@ class _Decomposition:
         node = tracer.create_node(
             "call_function", target, tuple(given), {}, source.name
         )
-        values = tuple(v.without_history() for v in source.meta["val"])
-        tracer.track(values, Proxy(node, tracer))
-        return tuple(self.level.wrap(v) for v in values)
+        only = functools.partial(pytree.tree_map_only, taeda.Tensor)
+        values = only(lambda v: v.without_history(), tuple(source.meta["val"]))
+        proxy = Proxy(node, tracer)
+        tracer.track(values, proxy)
+        for i, number in enumerate(values):
+            if isinstance(number, taeda.SymInt):
+                tracer.track(number, proxy[i])
+        return only(self.level.wrap, values)
 
     def assertion(self, target, args) -> None:
         """What was said of a number is said again: it is known to hold by now."""

@@ -264,6 +264,11 @@ class Tracer(Inputs, TracerBase):
         else:
             self.root, fn = nn.Module(), root
         if not isinstance(fn, types.FunctionType):
+            if hasattr(fn, "_torchdynamo_orig_callable"):
+                raise RuntimeError(
+                    "Detected that you are using FX to symbolically trace a function "
+                    "that taeda.compile returned: trace what it was made of"
+                )
             raise AssertionError(f"Expected FunctionType, got {type(fn)}")
         self.graph = Graph(tracer_cls=type(self))
         self.tensor_attrs = dict(_tensors_of(self.root))

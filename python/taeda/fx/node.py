@@ -102,6 +102,14 @@ class Node:
         self._input_nodes: dict[Node, None] = {}
         self._set_inputs(args, kwargs)
 
+    def _rename(self, candidate: str) -> None:
+        """Takes a name like the candidate; its own stays taken in the graph."""
+        if candidate == self.name:
+            return
+        names = self.graph._graph_namespace
+        self.name = names.create_name(candidate)
+        names.associate_name_with_obj(self.name, self)
+
     # Kind and target: the graph finds nodes by them ------------------------------
 
     def _reindexed(field: str):

@@ -422,3 +422,28 @@ def test_state_that_a_step_changes_is_read_outside_of_the_graph(same):
     for count in (1, 2):
         p.grad = taeda.ones(3)
         assert float(compiled()) == count + 1
+
+
+@pytest.mark.parametrize("fullgraph", [True, False])
+def test_forbidden_functions_are_errors(fullgraph):
+    @taeda._dynamo.forbid_in_graph
+    def forbidden(x):
+        return x
+
+    def marks(x):
+        taeda._dynamo.mark_dynamic(x, 0)
+        return x * 2
+
+    for function in (lambda x: forbidden(x) + 1, marks):
+        run = taeda.compile(function, backend="eager", fullgraph=fullgraph)
+        with pytest.raises(AssertionError, match="Attempt to trace forbidden callable"):
+            run(taeda.ones(2))
+    with pytest.raises(AssertionError, match="applies only to callables"):
+        taeda._dynamo.forbid_in_graph(3)
+    assert taeda._dynamo.forbid_in_graph([forbidden]) == [forbidden]
+
+
+def test_compiled_functions_are_not_traced_symbolically():
+    run = taeda.compile(lambda x: x + 1, backend="eager")
+    with pytest.raises(RuntimeError, match="Detected that you are using FX"):
+        taeda.fx.symbolic_trace(run)

@@ -146,3 +146,47 @@ def test_a_class_that_is_defined_inside(same) -> None:
     assert "__build_class__" in reasons[0] and compiled.explain()["graphs"] >= 2
     with pytest.raises(Unsupported, match="Define classes outside"):
         capture(function, fullgraph=True)(x, 2)
+
+
+def test_what_super_finds_is_guarded():
+    class A:
+        scale = 4
+
+        def shift(self, x):
+            return x + 1
+
+    class B(A):
+        def run(self, x):
+            return super().shift(x) * super().scale
+
+        def shift(self, x):
+            return x
+
+    run = taeda.compile(B().run, backend="eager", fullgraph=True)
+    x = taeda.ones(2)
+    assert run(x).tolist() == [8, 8]
+    A.scale = 5
+    assert run(x).tolist() == [10, 10]
+    A.shift = lambda self, x: x + 2
+    assert run(x).tolist() == [15, 15]
+
+
+def test_allowed_functions_take_objects_that_were_made_inside():
+    import dataclasses
+
+    @dataclasses.dataclass(frozen=True)
+    class Pair:
+        x: taeda.Tensor
+        y: taeda.Tensor
+        z: int = 5
+
+    @taeda.compiler.allow_in_graph
+    def inner(pair, *, other):
+        return pair.x + pair.y * pair.z + other.z
+
+    run = taeda.compile(
+        lambda x: inner(Pair(x, x + 1), other=Pair(x, x, 7)),
+        backend="eager",
+        fullgraph=True,
+    )
+    assert run(taeda.ones(2)).tolist() == [18, 18]

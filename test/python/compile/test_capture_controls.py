@@ -134,7 +134,7 @@ def test_logs_of_graphs_and_guards(caplog) -> None:
     text = {r.name.split(".")[-1]: r.message for r in caplog.records}
     assert set(text) == {"graph", "graph_code", "guards"}
     assert "sin" in text["graph"] and "placeholder[target=L_x_]" in text["graph"]
-    assert "def forward(self, L_x_)" in text["graph_code"]
+    assert "def forward(self, L_x_ : taeda.Tensor)" in text["graph_code"]
     assert "L['x'] is float32[2], strides [1], requires_grad False" in text["guards"]
 
 

@@ -86,3 +86,32 @@ def test_regions_are_their_functions():
         taeda.compiler.nested_compile_region(layer, options=object())
     with pytest.raises(AssertionError, match="expects a callable, got int"):
         taeda.compiler.nested_compile_region(3)
+
+
+@pytest.mark.parametrize("named", ["L['x']", "L['n']", r"L\['(x|n)'\], L['y']"])
+def test_sources_are_symbols_at_once(named) -> None:
+    graphs = []
+
+    def backend(gm, inputs):
+        graphs.append(gm)
+        return gm.forward
+
+    @taeda.compile(backend=backend, dynamic=False)
+    def run(x, n):
+        return x * n
+
+    with taeda.compiler.config.patch(dynamic_sources=named):
+        for size, n in ((2, 3), (4, 3), (6, 3)) if "n'" not in named else ((2, 3),):
+            assert run(taeda.ones(size), n).equal(taeda.full((size,), float(n)))
+        for n in (4, 5) if "n" in named else ():
+            assert run(taeda.ones(2), n).equal(taeda.full((2,), float(n)))
+    assert len(graphs) == 1
+
+
+def test_sources_on_which_nothing_may_depend() -> None:
+    with taeda.compiler.config.patch(unbacked_sources="L['x']"):
+        run = taeda.compile(
+            lambda x: x + 1 if x.shape[0] > 2 else x, backend="eager", fullgraph=True
+        )
+        with pytest.raises(taeda._dynamo.exc.Unsupported, match="data-dependent"):
+            run(taeda.ones(3))

@@ -375,6 +375,24 @@ def test_branches_are_graphs() -> None:
             taeda.testing.assert_close(module(*given), net(*given))
 
 
+def test_branches_that_give_numbers() -> None:
+    class Numbers(taeda.nn.Module):
+        def forward(self, x):
+            y, n, same = taeda.cond(
+                x.sum() > 0, lambda a: (a.sin(), 3, 2), lambda a: (a.cos(), 5, 2), (x,)
+            )
+            return y * n + same
+
+    net, x = Numbers(), taeda.ones(4, 3)
+    ep = export.export(net, (x,))
+    (bounds,) = ep.range_constraints.values()
+    assert (bounds.lower, bounds.upper) == (3, 5)
+    programs = [ep, ep.run_decompositions(), export.load(saved(ep))]
+    for module in [p.module() for p in programs] + [export.unflatten(ep)]:
+        for given in (x, -x):
+            taeda.testing.assert_close(module(given), net(given))
+
+
 def test_branches_that_differ_are_refused() -> None:
     class Differ(taeda.nn.Module):
         def forward(self, x):
