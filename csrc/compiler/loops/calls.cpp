@@ -364,6 +364,12 @@ bool add_view(const Graph& graph, const Node& node, Spaces& spaces) {
 
 }  // namespace
 
+bool is_window(const Graph& graph, const Node& node, const Spaces& spaces) {
+  const Value& v = graph[node.results[0]];
+  return v.base != kNoValue && !spaces.has(v.base) &&
+         graph[v.base].dtype == v.dtype;
+}
+
 bool add_call(const Graph& graph,
               const Node& node,
               const Call& call,

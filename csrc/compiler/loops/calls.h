@@ -6,6 +6,7 @@
 #include <taeda/csrc/compiler/loops/spaces.h>
 
 #include <unordered_map>
+#include <unordered_set>
 
 namespace taeda::compiler::loops {
 
@@ -31,6 +32,10 @@ bool add_call(const Graph& graph,
               const Node& node,
               const Call& call,
               Spaces& spaces);
+
+// Whether a call of a definition shows a part of a value that the group does
+// not make: what reads it reads that value's memory.
+bool is_window(const Graph& graph, const Node& node, const Spaces& spaces);
 
 // Lowers a call of the group into a program. `vars` has the variables of the
 // group's values, `load` gives that of an element of other ones.
@@ -62,6 +67,7 @@ class Lowering {
   std::unordered_map<int, size_t> axes_;  // of the program, by those of spaces
   std::unordered_map<ValueId, Var> vars_;
   std::unordered_map<ValueId, int> buffers_;
+  std::unordered_set<ValueId> windows_;
   std::vector<ValueId> inputs_;
 };
 

@@ -1,4 +1,5 @@
 #include <taeda/aten/native/formula_support.h>
+#include <taeda/csrc/compiler/graph/passes.h>
 #include <taeda/csrc/compiler/graph/trace.h>
 #include <taeda/csrc/compiler/loops/decompose.h>
 #include <taeda/csrc/compiler/loops/formula.h>
@@ -41,6 +42,29 @@ void run_definition(const Node& node, Stack& stack) {
   stack[0] = native::reduced_loss(stack[0].get<TensorBase>(), wanted);
 }
 
+// What makes only results that the graph does not read.
+void drop_unread_results(const Node& node, Traced& traced) {
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    bool unread = node.results[i] == kNoValue;
+    if (!unread || traced.results[i].kind != Result::Output) continue;
+    traced.graph.outputs[traced.results[i].index] = kNoValue;
+  }
+  remove_dead(traced.graph);
+}
+
+// A definition that reads an operand through several views is of windows, whose
+// elements a kernel finds one by one.
+bool reads_windows(const Graph& inner) {
+  auto is_window = [&](const Node& node) {
+    ValueId made = node.results[0];
+    if (made == kNoValue || inner[made].base == kNoValue) return false;
+    auto& inputs = inner.inputs;
+    return std::find(inputs.begin(), inputs.end(), inner[made].base) !=
+           inputs.end();
+  };
+  return std::count_if(inner.nodes.begin(), inner.nodes.end(), is_window) > 1;
+}
+
 // The definition as a graph over the call's tensors. Nothing where it cannot be
 // traced, which is no fault: the call stays.
 std::optional<Traced> traced_means(const Graph& graph,
@@ -58,7 +82,9 @@ std::optional<Traced> traced_means(const Graph& graph,
     return results;
   };
   try {
-    return trace(program, call.inputs(), /*joint=*/false);
+    Traced traced = trace(program, call.inputs(), /*joint=*/false);
+    drop_unread_results(node, traced);
+    return traced;
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -158,7 +184,7 @@ Item item_of(Graph& graph, const Node& node) {
     item.calls.push_back(describe(graph, item.nodes.back()));
     item.fusible = item.calls.back().kind != CallKind::Opaque;
   }
-  if (is_loss(node)) item.passes = 2;
+  if (is_loss(node) || reads_windows(traced->graph)) item.passes = 2;
   if (!item.fusible) {
     graph.values.resize(values);
     return {};

@@ -10,7 +10,8 @@ struct Item {
   std::vector<Node> nodes;
   std::vector<Call> calls;
   bool fusible = false;
-  // Over memory, of the kernels that the call runs by itself.
+  // Over memory, of the kernels that the call runs by itself; two where a loop
+  // is better than its kernel without neighbours, too.
   size_t passes = 1;
 };
 

@@ -77,6 +77,25 @@ class BodyBuilder {
   std::unordered_map<ValueId, ValueId> ids_;
 };
 
+// Results beside the first that nobody reads are none: a definition is then of
+// the others alone.
+void drop_unread_results(Graph& graph) {
+  std::vector<bool> read(graph.values.size(), false);
+  auto mark = [&](ValueId v) {
+    if (v != kNoValue) read[static_cast<size_t>(v)] = true;
+  };
+  for (ValueId v : graph.outputs) mark(v);
+  for (const Node& node : graph.nodes) {
+    for (const Use& u : node.uses) mark(u.value);
+  }
+  for (Node& node : graph.nodes) {
+    for (size_t i = 1; i < node.results.size(); ++i) {
+      ValueId& v = node.results[i];
+      if (v != kNoValue && !read[static_cast<size_t>(v)]) v = kNoValue;
+    }
+  }
+}
+
 // A kernel's loops run well: no access of full size jumps in the innermost
 // one, and threads have points to share.
 bool runs_well(const Program& program, const Schedule& s) {
@@ -85,7 +104,8 @@ bool runs_well(const Program& program, const Schedule& s) {
     const Instruction& i = program[v];
     if (i.op != Op::Load && i.op != Op::Store) continue;
     const SymInt& step = i.place.strides[s.vector];
-    if (!same(step, 0) && !same(step, 1)) return false;
+    if (same(step, 0) || same(step, 1)) continue;
+    if (!is_short_step(i, s.vector)) return false;
   }
   int64_t all = hint(program.extent(program.all_axes()));
   bool long_row = hint(s.outer_count(program)) < get_num_threads();
@@ -99,6 +119,7 @@ class Fuser {
 
   void run() {
     drop_identities(graph_);
+    drop_unread_results(graph_);
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       // Not by reference: values are added.
       Node node = graph_.nodes[i];

@@ -161,6 +161,8 @@ std::optional<Spaces> Groups::spaces_of(const Group& group, bool inputs) const {
   for (size_t i : group) {
     const Item& item = items_[i];
     for (size_t k = 0; k < item.nodes.size(); ++k) {
+      bool inner = item.nodes.size() > 1;
+      if (inner && is_window(graph_, item.nodes[k], spaces)) continue;
       if (!add_call(graph_, item.nodes[k], item.calls[k], spaces)) {
         return std::nullopt;
       }
@@ -192,6 +194,7 @@ bool Groups::repeats_work(const Group& group, const Spaces& spaces) const {
     for (size_t k = 0; k < item.nodes.size(); ++k) {
       const Call& call = item.calls[k];
       ValueId v = item.nodes[k].results[0];
+      if (!spaces.has(v)) continue;  // shows what the group does not make
       Spaces::Dims own = spaces.dims(v);
       if (call.kind == CallKind::Reduce && !axes.are_kept(own)) return true;
       bool heavy = call.kind == CallKind::Pointwise && call.cost >= kHeavy;

@@ -36,14 +36,18 @@ Place Lowering::place_of(ValueId value, const Spaces::Dims& dims) const {
 
 Var Lowering::operand(ValueId value, const Spaces::Dims& result) {
   if (auto made = vars_.find(value); made != vars_.end()) return made->second;
-  auto [place, fresh] = buffers_.try_emplace(value, 0);
+  bool window = windows_.contains(value);
+  ValueId memory = window ? graph_[value].base : value;
+  auto [buffer, fresh] = buffers_.try_emplace(memory, 0);
   if (fresh) {
-    place->second = program_.buffer(graph_[value].dtype, /*written=*/false);
-    inputs_.push_back(value);
+    buffer->second = program_.buffer(graph_[memory].dtype, /*written=*/false);
+    inputs_.push_back(memory);
   }
   bool known = spaces_.has(value);
   const Spaces::Dims dims = known ? spaces_.dims(value) : result;
-  return program_.load(place->second, place_of(value, dims));
+  Place place = place_of(value, dims);
+  if (window) place.offset = graph_[value].offset;
+  return program_.load(buffer->second, std::move(place));
 }
 
 // The expression over variables and numbers in place of the arguments' names.
@@ -144,6 +148,10 @@ void Lowering::lower_reduce(const Node& node, const Call& call) {
 void Lowering::lower(const Node& node, const Call& call) {
   if (call.kind == CallKind::View) {
     ValueId base = graph_[node.results[0]].base;
+    if (is_window(graph_, node, spaces_)) {
+      windows_.insert(node.results[0]);
+      return;
+    }
     vars_[node.results[0]] = operand(base, spaces_.dims(base));
   } else if (call.kind == CallKind::Reduce) {
     lower_reduce(node, call);

@@ -17,19 +17,25 @@ constexpr int64_t kElements = 4096;
 // Elements that arrays of kept values may have, all together.
 constexpr int64_t kKept = 32768;
 constexpr int kExpensive = 12;
+// Elements of a vector, and steps whose elements lie in few vectors.
+constexpr int64_t kVector = 16, kShortStep = 4;
 
-// How many of the loads and stores go through memory step by step along an
-// axis; stores count twice.
-int64_t unit_steps(const Program& p, size_t axis) {
+// What vector code gains along an axis: the loads and stores that go through
+// memory step by step, where stores count twice and loads by short steps half.
+// An axis shorter than a vector gains as much less.
+int64_t gain_along(const Program& p, size_t axis) {
   int64_t steps = 0;
   for (Var v = 0; v < p.count(); ++v) {
     const Instruction& i = p[v];
     if (i.op != Op::Load && i.op != Op::Store) continue;
-    if (!same(i.place.strides[axis], 1)) continue;
     int64_t size = std::min(hint(p.extent(i.axes)), int64_t{1} << 40);
-    steps += i.op == Op::Store ? 2 * size : size;
+    const SymInt& step = i.place.strides[axis];
+    bool single = same(step, 1);
+    if (single && i.op == Op::Store) steps += 4 * size;
+    if (single && i.op == Op::Load) steps += 2 * size;
+    if (!single && is_short_step(i, axis)) steps += size;
   }
-  return steps;
+  return steps * std::min(hint(p.sizes()[axis]), kVector);
 }
 
 // The widest step that any access takes along an axis: outer loops first.
@@ -57,7 +63,7 @@ void choose_loops(const Program& p, Schedule& s) {
   int64_t best = -1;
   for (size_t a = 0; a < p.sizes().size(); ++a) {
     order.push_back(a);
-    int64_t steps = unit_steps(p, a);
+    int64_t steps = gain_along(p, a);
     bool reduced = (p.reduced() & axis_bit(a)) != 0;
     if (steps > best || (steps == best && reduced)) {
       best = steps;
@@ -146,6 +152,12 @@ void choose_kept(const Program& p, Schedule& s) {
 }
 
 }  // namespace
+
+bool is_short_step(const Instruction& i, size_t axis) {
+  const SymInt& step = i.place.strides[axis];
+  return i.op == Op::Load && !step.is_symbolic() && step.plain() > 0 &&
+         step.plain() <= kShortStep;
+}
 
 int cost_of(const Program& program, Var v) {
   const Instruction& i = program[v];

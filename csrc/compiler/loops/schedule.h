@@ -39,6 +39,9 @@ struct Schedule {
 };
 
 Schedule schedule(const Program& program);
+// Whether a load goes along an axis by steps so short that vector code gathers
+// it from few vectors: every second element, pixels of three channels.
+bool is_short_step(const Instruction& load, size_t axis);
 // Additions, roughly, of computing a variable from its operands.
 int cost_of(const Program& program, Var v);
 
