@@ -19,7 +19,9 @@ struct FuseOptions {
 // the calls that make a value to those that read it. A group is worth its code
 // where a value inside of it does not go through memory; a call alone stays
 // with its kernel. A kernel whose record has a definition by other operators
-// takes part by those, where it has neighbours.
+// takes part by those, where it has neighbours; one whose definition is of
+// windows (several views of an operand) does by itself too, since its kernel
+// finds the elements of a window one by one.
 // What is not fused: complex numbers, devices other
 // than the CPU, records without a formula.
 void fuse(Graph& graph, const FuseOptions& options = {});
