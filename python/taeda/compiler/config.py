@@ -9,7 +9,8 @@ Each is an attribute of this module: `config.recompile_limit = 16`, or
     dynamic_sources        ""     names of inputs as guards have them (`L['x']`) whose
                                   sizes or numbers are symbols at once; or patterns
                                   that their beginnings match, parted by commas
-    unbacked_sources       ""     the same for symbols that nothing may depend on
+    unbacked_sources       ""     the same; of tensors, symbols that nothing may depend
+                                  on, of numbers those of dynamic_sources
 
 TORCH_COMPILE_FORCE_DISABLE_CACHES=1, TORCHINDUCTOR_FORCE_DISABLE_CACHES=1,
 TORCH_COMPILE_CACHE_KEY_TAG, TORCH_COMPILE_DYNAMIC_SOURCES and
