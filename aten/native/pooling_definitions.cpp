@@ -144,34 +144,34 @@ Scalar lowest(ScalarType dtype) {
 }  // namespace
 
 Tensor avg_pool2d_means(const Tensor& self,
-                        IntArrayRef kernel_size,
-                        IntArrayRef stride,
+                        IntArrayRef kernel,
+                        IntArrayRef step,
                         IntArrayRef padding,
-                        bool ceil_mode,
-                        bool count_include_pad,
-                        std::optional<int64_t> divisor_override) {
+                        bool round_up,
+                        bool padding_counts,
+                        std::optional<int64_t> divisor) {
   constexpr int64_t kOne[] = {1};
   Pool p = make_pool<int64_t>(
-      "avg_pool2d", self, 2, kernel_size, stride, padding, kOne, ceil_mode);
+      "avg_pool2d", self, 2, kernel, step, padding, kOne, round_up);
   Tensor sum = sum_of_windows(pad_windows(self, p, 0), p);
   bool plain = is_floating(self.dtype());
-  if (!divisor_override && !windows_are_whole(p, count_include_pad)) {
-    Tensor counts = counts_of_windows(self, p, count_include_pad);
+  if (!divisor && !windows_are_whole(p, padding_counts)) {
+    Tensor counts = counts_of_windows(self, p, padding_counts);
     return plain ? ops::div(sum, counts) : ops::div(sum, counts, "trunc");
   }
-  Scalar all = divisor_override.value_or(p.kernel[1] * p.kernel[2]);
+  Scalar all = divisor.value_or(p.kernel[1] * p.kernel[2]);
   return plain ? ops::div(sum, all) : ops::div(sum, all, "trunc");
 }
 
 // Of equal elements the first one counts, of several NaN the last.
 std::tuple<Tensor, Tensor> max_pool2d_means(const Tensor& self,
-                                            IntArrayRef kernel_size,
-                                            IntArrayRef stride,
+                                            IntArrayRef kernel,
+                                            IntArrayRef step,
                                             IntArrayRef padding,
                                             IntArrayRef dilation,
-                                            bool ceil_mode) {
+                                            bool round_up) {
   Pool p = make_pool<int64_t>(
-      "max_pool2d", self, 2, kernel_size, stride, padding, dilation, ceil_mode);
+      "max_pool2d", self, 2, kernel, step, padding, dilation, round_up);
   Tensor planes = pad_windows(self, p, lowest(self.dtype()));
   Tensor best, at;
   for (int64_t y = 0; y < p.kernel[1]; ++y) {

@@ -99,12 +99,14 @@ def forbid_in_graph(fn):
         ...     print(str(error)[:45])
         compile: Attempt to trace forbidden callable
     """
-    if isinstance(fn, (list, tuple)):
-        return [forbid_in_graph(one) for one in fn]
-    if not callable(fn):
-        raise AssertionError("forbid_in_graph applies only to callables")
-    fn._dynamo_forbidden = True
-    return fn
+    several = isinstance(fn, (list, tuple))
+    for each in fn if several else (fn,):
+        if not callable(each):
+            raise AssertionError(
+                f"forbid_in_graph applies only to callables, got {type(each).__name__}"
+            )
+        each._dynamo_forbidden = True
+    return list(fn) if several else fn
 
 
 @forbid_in_graph
