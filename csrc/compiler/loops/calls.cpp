@@ -6,6 +6,15 @@
 
 namespace taeda::compiler::loops {
 
+Spaces::Dims fresh_dims(const Value& v, Spaces& spaces) {
+  Spaces::Dims dims;
+  for (const SymInt& n : v.sizes) {
+    dims.emplace_back();
+    if (!same(n, 1)) dims.back().push_back(spaces.axis(n));
+  }
+  return dims;
+}
+
 namespace {
 
 constexpr DtypeSet kKnown = dtype_set(kBool,
@@ -185,6 +194,71 @@ Call copy(const Graph& graph, const Node& node, Call call) {
   return call;
 }
 
+// Whether each dim is the frame's own index but for an offset.
+bool is_plain_frame(const MapRead& read, const Spaces::Dims& dims) {
+  if (!read.fill || read.dims.size() != dims.size()) return false;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const auto& steps = read.dims[d].steps;
+    if (dims[d].empty()) continue;
+    bool own = dims[d].size() == 1 && steps.size() == 1 &&
+               steps.begin()->first == dims[d][0] && steps.begin()->second == 1;
+    if (!own) return false;
+  }
+  return true;
+}
+
+// Whether elements are read one after the other, or by short steps, along the
+// result's innermost axis; it would spoil the loops of its neighbours.
+bool reads_in_order(const Graph& graph,
+                    const IndexMap& map,
+                    const Value& out,
+                    const Spaces& spaces,
+                    const Spaces::Dims& dims) {
+  constexpr int64_t kLeast = 8, kShortStep = 4;
+  int64_t inner = innermost(out);
+  if (inner < 0) return false;
+  const Spaces::Axes& axes = dims[static_cast<size_t>(inner)];
+  if (axes.size() > 1 && hint(spaces.size(axes.back())) < kLeast) return false;
+  for (const MapRead& read : map.reads) {
+    int64_t step = 0;
+    for (size_t d = 0; d < read.dims.size(); ++d) {
+      auto along = read.dims[d].steps.find(axes.back());
+      if (along == read.dims[d].steps.end()) continue;
+      step += along->second * hint(graph[read.value].strides[d]);
+    }
+    if (step < 0 || step > kShortStep) return false;
+  }
+  return true;
+}
+
+// Formulas that only choose elements keep their bits; others are computed in
+// the type of the result.
+Call map(const Graph& graph, const Node& node, Call call) {
+  const Value& out = graph[node.results[0]];
+  Spaces spaces;
+  spaces.set(node.results[0], fresh_dims(out, spaces));
+  expr::Graph g;
+  auto found = index_map(graph, node, g, spaces);
+  if (!found) return {};
+  Spaces::Dims dims = spaces.dims(node.results[0]);
+  if (!reads_in_order(graph, *found, out, spaces, dims)) return {};
+  call.computes = compute_of(out.dtype);
+  // Kernels work sequences of floats out in double.
+  if (!found->integers.empty() && is_floating(out.dtype)) return {};
+  for (const MapRead& read : found->reads) {
+    if (graph[read.value].dtype != out.dtype) return {};
+  }
+  if (!has_fit_numbers(node, g, found->formula, call.computes, false)) {
+    return {};
+  }
+  call.kind = CallKind::Map;
+  call.frames = found->reads.size() == 1 &&
+                g[found->formula].type == expr::Word::Name &&
+                is_plain_frame(found->reads[0], dims);
+  call.cost = 1 + work_of(g, found->formula);
+  return call;
+}
+
 uint64_t reduced_dims(const Node& node, int64_t rank) {
   int argument = argument_named(node, "dim");
   std::vector<int64_t> dims;
@@ -257,22 +331,17 @@ Call describe(const Graph& graph, const Node& node) {
   if (record.family == Family::Reduction && driver) {
     return reduction(graph, node, std::move(call));
   }
-  if (record.family == Family::Map) return copy(graph, node, std::move(call));
+  if (record.family == Family::Map) {
+    Call copied = copy(graph, node, call);
+    if (copied.kind != CallKind::Opaque) return copied;
+    return map(graph, node, std::move(call));
+  }
   return {};
 }
 
 // Groups ----------------------------------------------------------------------
 
 namespace {
-
-Spaces::Dims fresh_dims(const Value& v, Spaces& spaces) {
-  Spaces::Dims dims;
-  for (const SymInt& n : v.sizes) {
-    dims.emplace_back();
-    if (!same(n, 1)) dims.back().push_back(spaces.axis(n));
-  }
-  return dims;
-}
 
 bool add_pointwise(const Graph& graph,
                    const Node& node,
@@ -289,6 +358,24 @@ bool add_pointwise(const Graph& graph,
     for (size_t d = 0; d < dims.size(); ++d) {
       if (dims[d].empty()) continue;
       if (!spaces.unify(dims[d], result[d + shift])) return false;
+    }
+  }
+  return true;
+}
+
+// What the group makes is read at its own place in the loops.
+bool add_map(const Graph& graph, const Node& node, Spaces& spaces) {
+  ValueId out = node.results[0];
+  spaces.set(out, fresh_dims(graph[out], spaces));
+  expr::Graph g;
+  auto map = index_map(graph, node, g, spaces);
+  if (!map) return false;
+  for (const MapRead& read : map->reads) {
+    if (!spaces.has(read.value)) continue;
+    Spaces::Dims dims = spaces.dims(read.value);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      auto axes = axes_of(spaces, read.dims[d]);
+      if (!axes || !spaces.unify(dims[d], *axes)) return false;
     }
   }
   return true;
@@ -370,6 +457,11 @@ bool is_window(const Graph& graph, const Node& node, const Spaces& spaces) {
          graph[v.base].dtype == v.dtype;
 }
 
+bool is_frame(const Call& call, const Spaces& spaces) {
+  return call.kind == CallKind::Map && call.frames &&
+         !spaces.has(call.operands[0].second);
+}
+
 bool add_call(const Graph& graph,
               const Node& node,
               const Call& call,
@@ -379,6 +471,8 @@ bool add_call(const Graph& graph,
     added = add_pointwise(graph, node, call, spaces);
   } else if (call.kind == CallKind::Reduce) {
     added = add_reduce(graph, node, call, spaces);
+  } else if (call.kind == CallKind::Map) {
+    added = add_map(graph, node, spaces);
   } else if (call.kind == CallKind::View) {
     added = add_view(graph, node, spaces);
   }

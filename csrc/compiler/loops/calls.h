@@ -2,15 +2,15 @@
 #pragma once
 
 #include <taeda/csrc/compiler/graph/graph.h>
+#include <taeda/csrc/compiler/loops/index_map.h>
 #include <taeda/csrc/compiler/loops/program.h>
-#include <taeda/csrc/compiler/loops/spaces.h>
 
 #include <unordered_map>
 #include <unordered_set>
 
 namespace taeda::compiler::loops {
 
-enum class CallKind : uint8_t { Opaque, Pointwise, Reduce, View };
+enum class CallKind : uint8_t { Opaque, Pointwise, Reduce, View, Map };
 
 struct Call {
   CallKind kind = CallKind::Opaque;
@@ -19,12 +19,16 @@ struct Call {
   std::vector<std::pair<size_t, ValueId>> operands;
   uint64_t dims = 0;    // that are reduced
   bool copies = false;  // the element itself: only the dtype may change
+  bool frames = false;  // of a map: an operand's elements, and a number outside
   int cost = 0;         // of an element, in additions
 };
 
 // What it takes to lower the call; Opaque where the record does not tell, or
 // dtypes or devices are not known to loops.
 Call describe(const Graph& graph, const Node& node);
+
+// An axis for each dim of more than one element.
+Spaces::Dims fresh_dims(const Value& v, Spaces& spaces);
 
 // Adds the call to a group: dims of its results, by those of operands that the
 // group makes. False where it does not fit; `spaces` then is to be thrown away.
@@ -36,6 +40,9 @@ bool add_call(const Graph& graph,
 // Whether a call of a definition shows a part of a value that the group does
 // not make: what reads it reads that value's memory.
 bool is_window(const Graph& graph, const Node& node, const Spaces& spaces);
+// Whether a call of a definition frames such a value, which windows show then:
+// what reads it reads the value's memory within bounds.
+bool is_frame(const Call& call, const Spaces& spaces);
 
 // Lowers a call of the group into a program. `vars` has the variables of the
 // group's values, `load` gives that of an element of other ones.
@@ -50,7 +57,20 @@ class Lowering {
   const std::vector<ValueId>& inputs() const { return inputs_; }
 
  private:
+  // A value behind a frame: where its elements are, dim by dim of the frame.
+  struct Frame {
+    ValueId value = kNoValue;
+    std::vector<int64_t> offsets;
+    expr::Literal fill;
+  };
+
   Place place_of(ValueId value, const Spaces::Dims& dims) const;
+  int buffer_of(ValueId memory);
+  Var load_at(const MapRead& read);
+  Var framed(const Frame& frame, ValueId shown, const Spaces::Dims& result);
+  void add_frame(const Node& node, const Call& call);
+  void lower_map(const Node& node, const Call& call);
+  Var integer(const Linear& at);
   Var operand(ValueId value, const Spaces::Dims& result);
   Var as_stored(ValueId value, const Spaces::Dims& result);
   void lower_pointwise(const Node& node, const Call& call);
@@ -68,6 +88,7 @@ class Lowering {
   std::unordered_map<ValueId, Var> vars_;
   std::unordered_map<ValueId, int> buffers_;
   std::unordered_set<ValueId> windows_;
+  std::unordered_map<ValueId, Frame> frames_;
   std::vector<ValueId> inputs_;
 };
 

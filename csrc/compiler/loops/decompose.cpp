@@ -6,6 +6,7 @@
 #include <taeda/csrc/compiler/loops/meta_call.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace taeda::compiler::loops {
 
@@ -52,17 +53,48 @@ void drop_unread_results(const Node& node, Traced& traced) {
   remove_dead(traced.graph);
 }
 
-// A definition that reads an operand through several views is of windows, whose
-// elements a kernel finds one by one.
-bool reads_windows(const Graph& inner) {
-  auto is_window = [&](const Node& node) {
+// What a definition reads of its operand in parts, a window's element each.
+struct Windows {
+  size_t count = 0;
+  bool framed = false;  // by a map: some parts lie outside of the operand
+};
+
+Windows windows_of(const Graph& inner) {
+  Windows found;
+  std::vector<ValueId> bases = inner.inputs;
+  std::unordered_set<ValueId> parts;
+  for (const Node& node : inner.nodes) {
     ValueId made = node.results[0];
-    if (made == kNoValue || inner[made].base == kNoValue) return false;
-    auto& inputs = inner.inputs;
-    return std::find(inputs.begin(), inputs.end(), inner[made].base) !=
-           inputs.end();
-  };
-  return std::count_if(inner.nodes.begin(), inner.nodes.end(), is_window) > 1;
+    if (made == kNoValue) continue;
+    auto is_base = [&](ValueId v) {
+      return std::find(bases.begin(), bases.end(), v) != bases.end();
+    };
+    if (inner[made].base != kNoValue) {
+      if (is_base(inner[made].base)) parts.insert(made);
+      continue;
+    }
+    for (const Use& use : node.uses) found.count += parts.erase(use.value);
+    bool maps = node.op != nullptr &&
+                node.op->info->record->family == Family::Map &&
+                !node.uses.empty();
+    if (maps) bases.push_back(made);
+    found.framed |= maps;
+  }
+  return found;
+}
+
+// Measured (docs/design/compiler.md, "Windows"): where the kernel is quicker.
+// Places of elements are integers of twice a float's size, which tests of a
+// frame keep from vector code, and rows shorter than a vector leave it the
+// more, the more elements a window has.
+bool suits_loops(const Windows& windows, const Node& node, const Value& out) {
+  constexpr size_t kFew = 4, kSome = 9;
+  constexpr int64_t kVector = 16;
+  auto read = std::count_if(node.results.begin(),
+                            node.results.end(),
+                            [](ValueId v) { return v != kNoValue; });
+  if (read > 1) return !windows.framed && windows.count <= kFew;
+  return windows.count <= kSome || hint(out.sizes.back()) >= kVector;
 }
 
 // The definition as a graph over the call's tensors. Nothing where it cannot be
@@ -184,7 +216,11 @@ Item item_of(Graph& graph, const Node& node) {
     item.calls.push_back(describe(graph, item.nodes.back()));
     item.fusible = item.calls.back().kind != CallKind::Opaque;
   }
-  if (is_loss(node) || reads_windows(traced->graph)) item.passes = 2;
+  Windows windows = windows_of(traced->graph);
+  if (is_loss(node) || windows.count > 1) item.passes = 2;
+  if (windows.count > 1) {
+    item.fusible &= suits_loops(windows, node, graph[node.results[0]]);
+  }
   if (!item.fusible) {
     graph.values.resize(values);
     return {};

@@ -103,7 +103,7 @@ bool runs_well(const Program& program, const Schedule& s) {
   for (Var v = 0; v < program.count(); ++v) {
     const Instruction& i = program[v];
     if (i.op != Op::Load && i.op != Op::Store) continue;
-    const SymInt& step = i.place.strides[s.vector];
+    SymInt step = i.step(s.vector);
     if (same(step, 0) || same(step, 1)) continue;
     if (!is_short_step(i, s.vector)) return false;
   }
@@ -237,7 +237,7 @@ class Fuser {
     std::unordered_set<std::string> known;
     for (const auto& region : made_) {
       const Program& program = region->program();
-      if (has_symbols(program)) continue;
+      if (has_symbols(program) || has_bounds(program)) continue;
       if (!known.insert(cuda_text(program, "region")).second) continue;
       text += cuda_text(program, message("region{}", known.size() - 1));
     }

@@ -163,6 +163,7 @@ std::optional<Spaces> Groups::spaces_of(const Group& group, bool inputs) const {
     for (size_t k = 0; k < item.nodes.size(); ++k) {
       bool inner = item.nodes.size() > 1;
       if (inner && is_window(graph_, item.nodes[k], spaces)) continue;
+      if (inner && is_frame(item.calls[k], spaces)) continue;
       if (!add_call(graph_, item.nodes[k], item.calls[k], spaces)) {
         return std::nullopt;
       }

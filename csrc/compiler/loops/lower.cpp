@@ -3,6 +3,7 @@
 #include <taeda/csrc/compiler/loops/formula.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace taeda::compiler::loops {
 
@@ -34,20 +35,100 @@ Place Lowering::place_of(ValueId value, const Spaces::Dims& dims) const {
   return place;
 }
 
-Var Lowering::operand(ValueId value, const Spaces::Dims& result) {
-  if (auto made = vars_.find(value); made != vars_.end()) return made->second;
-  bool window = windows_.contains(value);
-  ValueId memory = window ? graph_[value].base : value;
+namespace {
+
+// Elements from the first to the last one in memory.
+SymInt reach_of(const Value& v) {
+  SymInt reach = 1;
+  for (size_t d = 0; d < v.sizes.size(); ++d) {
+    reach += (v.sizes[d] - 1) * v.strides[d];
+  }
+  return reach;
+}
+
+}  // namespace
+
+int Lowering::buffer_of(ValueId memory) {
   auto [buffer, fresh] = buffers_.try_emplace(memory, 0);
   if (fresh) {
     buffer->second = program_.buffer(graph_[memory].dtype, /*written=*/false);
     inputs_.push_back(memory);
   }
+  return buffer->second;
+}
+
+Var Lowering::operand(ValueId value, const Spaces::Dims& result) {
+  if (auto made = vars_.find(value); made != vars_.end()) return made->second;
+  bool window = windows_.contains(value);
+  ValueId memory = window ? graph_[value].base : value;
   bool known = spaces_.has(value);
   const Spaces::Dims dims = known ? spaces_.dims(value) : result;
+  if (auto frame = frames_.find(memory); frame != frames_.end()) {
+    return framed(frame->second, value, dims);
+  }
   Place place = place_of(value, dims);
   if (window) place.offset = graph_[value].offset;
-  return program_.load(buffer->second, std::move(place));
+  return program_.load(
+      buffer_of(memory), std::move(place), reach_of(graph_[memory]));
+}
+
+// The element of a tensor, or what stands where it has none.
+Var Lowering::load_at(const MapRead& read) {
+  const Value& v = graph_[read.value];
+  size_t axes = program_.sizes().size();
+  Place place{0, std::vector<SymInt>(axes, 0)};
+  std::vector<Bound> bounds;
+  for (size_t d = 0; d < v.sizes.size(); ++d) {
+    const Linear& at = read.dims[d];
+    if (!read.fill || lies_inside(spaces_, at, v.sizes[d])) {
+      place.offset += v.strides[d] * SymInt(at.offset);
+      for (auto [axis, step] : at.steps) {
+        place.strides[axes_.at(axis)] += v.strides[d] * SymInt(step);
+      }
+      continue;
+    }
+    Bound bound{at.offset, std::vector<int64_t>(axes, 0)};
+    bound.size = v.sizes[d].plain();
+    bound.stride = v.strides[d];
+    for (auto [axis, step] : at.steps) bound.steps[axes_.at(axis)] = step;
+    bounds.push_back(std::move(bound));
+  }
+  return program_.load(buffer_of(read.value),
+                       std::move(place),
+                       std::move(bounds),
+                       read.fill.value_or(expr::Literal()),
+                       reach_of(v));
+}
+
+// What a value shows of a frame, or the frame itself: it lies in the frame as
+// its strides and those of the frame say.
+Var Lowering::framed(const Frame& frame,
+                     ValueId shown,
+                     const Spaces::Dims& result) {
+  const Value &view = graph_[shown],
+              &whole = graph_[view.base == kNoValue ? shown : view.base];
+  MapRead read{frame.value, {}, frame.fill};
+  size_t shift = result.size() - view.sizes.size();
+  std::vector<size_t> order(view.sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return hint(whole.strides[a]) > hint(whole.strides[b]);
+  });
+  read.dims.resize(order.size());
+  SymInt left = view.offset;
+  for (size_t d : order) {
+    Linear& at = read.dims[d] = *linear_in(spaces_, result[d + shift]);
+    int64_t start = 0, step = 1;
+    if (!same(view.sizes[d], whole.sizes[d])) {
+      int64_t stride = whole.strides[d].plain();
+      start = left.plain() / stride;
+      step = view.strides[d].plain() / stride;
+      left -= start * stride;
+    }
+    for (auto& [axis, by] : at.steps) by *= step;
+    at.offset = start + frame.offsets[d];
+  }
+  return load_at(read);
 }
 
 // The expression over variables and numbers in place of the arguments' names.
@@ -121,6 +202,70 @@ void Lowering::lower_pointwise(const Node& node, const Call& call) {
   vars_[out] = program_.convert(v, compute_of(dtype));
 }
 
+// An integer that counts on the place in the loops.
+Var Lowering::integer(const Linear& at) {
+  expr::Graph& g = program_.expressions;
+  std::vector<Var> used;
+  expr::Id total = g.integer(at.offset);
+  for (auto [axis, step] : at.steps) {
+    used.push_back(program_.index(axes_.at(axis)));
+    expr::Id index = g.name(Program::name_of(used.back()));
+    expr::Id part = g.binary(expr::BinaryOp::Mul, index, g.integer(step));
+    total = g.binary(expr::BinaryOp::Add, total, part);
+  }
+  return program_.compute(Compute::I64, Compute::I64, total, std::move(used));
+}
+
+void Lowering::lower_map(const Node& node, const Call& call) {
+  ValueId out = node.results[0];
+  expr::Graph& g = program_.expressions;
+  Spaces spaces = spaces_;
+  auto map = index_map(graph_, node, g, spaces);
+  TAEDA_INTERNAL_ASSERT(map, "loops: ", node.op->name, " is no map");
+  std::unordered_map<std::string, expr::Id> names;
+  std::vector<Var> used;
+  auto bind_to = [&](const char* kind, size_t i, Var v) {
+    names[str_cat(kind, i)] = g.name(Program::name_of(v));
+    used.push_back(v);
+  };
+  for (size_t i = 0; i < map->reads.size(); ++i) {
+    const MapRead& read = map->reads[i];
+    auto made = vars_.find(read.value);
+    Var v = made != vars_.end() ? made->second : load_at(read);
+    const expr::Node& formula = g[map->formula];
+    if (formula.type == expr::Word::Name &&
+        g.name_of(map->formula) == str_cat("r", i)) {
+      vars_[out] = v;
+      return;
+    }
+    bind_to("r", i, v);
+  }
+  for (size_t i = 0; i < map->tests.size(); ++i) {
+    Var left = integer(map->tests[i].left);
+    expr::Id test = g.compare(
+        map->tests[i].op, g.name(Program::name_of(left)), g.integer(0));
+    bind_to(
+        "c", i, program_.compute(Compute::I64, Compute::Bool, test, {left}));
+  }
+  for (size_t i = 0; i < map->integers.size(); ++i) {
+    bind_to("x", i, program_.convert(integer(map->integers[i]), call.computes));
+  }
+  expr::Id id = bind(node, map->formula, call.computes, names);
+  vars_[out] =
+      program_.compute(call.computes, call.computes, id, std::move(used));
+}
+
+void Lowering::add_frame(const Node& node, const Call& call) {
+  ValueId out = node.results[0];
+  Spaces spaces;
+  spaces.set(out, fresh_dims(graph_[out], spaces));
+  expr::Graph g;
+  MapRead read = index_map(graph_, node, g, spaces)->reads[0];
+  Frame frame{call.operands[0].second, {}, *read.fill};
+  for (const Linear& at : read.dims) frame.offsets.push_back(at.offset);
+  frames_.emplace(out, std::move(frame));
+}
+
 void Lowering::lower_reduce(const Node& node, const Call& call) {
   ValueId self = call.operands[0].second, out = node.results[0];
   expr::Graph& g = program_.expressions;
@@ -155,6 +300,12 @@ void Lowering::lower(const Node& node, const Call& call) {
     vars_[node.results[0]] = operand(base, spaces_.dims(base));
   } else if (call.kind == CallKind::Reduce) {
     lower_reduce(node, call);
+  } else if (call.kind == CallKind::Map) {
+    if (spaces_.has(node.results[0])) {
+      lower_map(node, call);
+    } else {
+      add_frame(node, call);
+    }
   } else {
     lower_pointwise(node, call);
   }

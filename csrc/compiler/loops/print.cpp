@@ -242,7 +242,17 @@ class KernelPrinter {
     std::string head = loop("i", length());
     std::string body = body_.with_operands(roots, "i");
     std::string check = body_.far_checks(roots, "i");
+    std::string safe = body_.reads_buffers(roots, length());
     line("{");
+    if (!safe.empty() && check.empty()) {
+      line(str_cat("if (", safe, ") {"));
+      body_.stay_in_buffers(true);
+      line("#pragma GCC ivdep");
+      line(head + "\n" + body_.with_operands(roots, "i") + "}");
+      body_.stay_in_buffers(false);
+      line("} else {\n" + head + "\n" + body + "}\n}\n}");
+      return;
+    }
     if (!check.empty()) {
       line("unsigned far32 = 0; unsigned long long far64 = 0;");
       line(head + "\n" + check + "}");
@@ -399,6 +409,53 @@ constexpr int kVectorBytes = 32;
 #else
 constexpr int kVectorBytes = 16;
 #endif
+// Whether a dim of `size` has the index, and the nearest one that it has. Of 32
+// bits, as most elements: vectors have as many of both.
+[[maybe_unused]] inline bool within(int64_t index, int size) {
+  return static_cast<unsigned>(static_cast<int>(index)) <
+         static_cast<unsigned>(size);
+}
+[[maybe_unused]] inline int64_t nearest(int64_t index, int64_t size) {
+  return index < 0 ? 0 : index < size ? index : size - 1;
+}
+// `value` where it is chosen, without a branch, which would take the load of the
+// value with it.
+template <int kBytes>
+struct Bits;
+template <>
+struct Bits<1> {
+  typedef uint8_t type;
+};
+template <>
+struct Bits<2> {
+  typedef unsigned short type;
+};
+template <>
+struct Bits<4> {
+  typedef unsigned type;
+};
+template <>
+struct Bits<8> {
+  typedef unsigned long long type;
+};
+template <class T>
+[[gnu::always_inline]] inline T chosen(bool is_chosen, T value, T other) {
+  typedef typename Bits<sizeof(T)>::type B;
+  const B mask = is_chosen ? static_cast<B>(~B(0)) : B(0);
+  return __builtin_bit_cast(
+      T,
+      static_cast<B>((__builtin_bit_cast(B, value) & mask) |
+                     (__builtin_bit_cast(B, other) & static_cast<B>(~mask))));
+}
+// Element 2 * i of a row; the one behind it is read, too.
+template <class T>
+[[gnu::always_inline]] inline T first_of_pair(const T* row, int64_t i) {
+  typedef typename Bits<sizeof(T)>::type Half;
+  typedef typename Bits<2 * sizeof(T)>::type Whole;
+  typedef Whole Pair __attribute__((aligned(sizeof(T)), may_alias));
+  Pair both = reinterpret_cast<const Pair*>(row)[i];
+  return __builtin_bit_cast(T, static_cast<Half>(both));
+}
 template <class T, int kLanes>
 struct Vector {
   typedef T type __attribute__((vector_size(kLanes * sizeof(T))));

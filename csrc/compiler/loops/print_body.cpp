@@ -67,7 +67,54 @@ BodyPrinter::BodyPrinter(Program& program,
     : p_(program),
       s_(schedule),
       name_(names),
-      in_array_(static_cast<size_t>(program.count()), false) {}
+      in_array_(static_cast<size_t>(program.count()), false),
+      by_pairs_(static_cast<size_t>(program.count()), false) {
+  find_pairs();
+}
+
+namespace {
+
+// The offset of a load in its buffer, bounds and all.
+std::optional<int64_t> first_element(const Instruction& i) {
+  SymInt at = i.place.offset;
+  for (const Bound& b : i.bounds) at += b.stride * SymInt(b.offset);
+  if (at.is_symbolic()) return std::nullopt;
+  return at.plain();
+}
+
+bool steps_alike(const Program& p, const Instruction& a, const Instruction& b) {
+  bool alike = a.buffer == b.buffer;
+  for (size_t axis = 0; axis < p.sizes().size(); ++axis) {
+    alike = alike && same(a.step(axis), b.step(axis));
+  }
+  return alike;
+}
+
+}  // namespace
+
+void BodyPrinter::find_pairs() {
+  if (s_.vector == Schedule::kNone) return;
+  std::vector<std::pair<int64_t, Var>> loads;
+  for (Var v = 0; v < p_.count(); ++v) {
+    const Instruction& i = p_[v];
+    if (i.op != Op::Load || !same(i.step(s_.vector), 2)) continue;
+    auto size = element_size(p_.buffers()[static_cast<size_t>(i.buffer)].dtype);
+    auto first = first_element(i);
+    bool fits = (size == 2 || size == 4) && !same(i.reach, 0);
+    if (fits && first) loads.emplace_back(*first, v);
+  }
+  std::sort(loads.begin(), loads.end());
+  std::vector<bool> done(loads.size(), false);
+  for (size_t a = 0; a < loads.size(); ++a) {
+    for (size_t b = a + 1; b < loads.size() && !done[a]; ++b) {
+      bool next = loads[b].first == loads[a].first + 1 && !done[b];
+      if (!next) continue;
+      done[a] = done[b] =
+          steps_alike(p_, p_[loads[a].second], p_[loads[b].second]);
+    }
+    by_pairs_[static_cast<size_t>(loads[a].second)] = !done[a];
+  }
+}
 
 bool BodyPrinter::is_column(Var v) const {
   const Instruction& i = p_[v];
@@ -141,7 +188,8 @@ std::string BodyPrinter::read_array(Var v, const std::string& index) const {
                  kept ? message("k[k + {}]", index) : message("a[{}]", index));
 }
 
-std::string BodyPrinter::place(Var v, const std::string& index) const {
+// From the pointer at the outer point on, bounds left out.
+std::string BodyPrinter::offset(Var v, const std::string& index) const {
   const std::vector<SymInt>& strides = p_[v].place.strides;
   std::string at;
   for (size_t a : s_.inner) {
@@ -156,7 +204,106 @@ std::string BodyPrinter::place(Var v, const std::string& index) const {
   } else {
     at += message("{} * {}", index, name_(step));
   }
-  return message("q{}[{}]", int64_t{v}, at);
+  return at;
+}
+
+std::string BodyPrinter::place(Var v, const std::string& index) const {
+  return message("q{}[{}]", int64_t{v}, offset(v, index));
+}
+
+std::string BodyPrinter::index_of(size_t axis, const std::string& index) const {
+  if (axis != s_.vector) return message("i{}", axis);
+  return s_.block > 0 ? message("(c + {})", index) : index;
+}
+
+std::string BodyPrinter::index_in(const Bound& bound,
+                                  const std::string& index) const {
+  std::string text = str_cat(bound.offset);
+  for (size_t a = 0; a < bound.steps.size(); ++a) {
+    if (bound.steps[a] == 0) continue;
+    text += message(" + {} * {}", bound.steps[a], index_of(a, index));
+  }
+  return text;
+}
+
+// As if the buffer had elements out of bounds, too.
+std::string BodyPrinter::raw_offset(Var v, const std::string& index) const {
+  std::string at = offset(v, index);
+  for (const Bound& b : p_[v].bounds) {
+    at += str_cat(" + (", index_in(b, index), ") * ", name_(b.stride));
+  }
+  return at;
+}
+
+// What a load gives that reads this place.
+std::string BodyPrinter::element(Var v, const std::string& text) const {
+  const Instruction& i = p_[v];
+  ScalarType dtype = p_.buffers()[static_cast<size_t>(i.buffer)].dtype;
+  if (dtype == kBool) return text + " != 0";
+  return message("static_cast<{}>({})", type_name(i.type), text);
+}
+
+// In a loop that stays in the buffers.
+std::string BodyPrinter::load(Var v, const std::string& index) const {
+  if (!by_pairs_[static_cast<size_t>(v)]) {
+    return element(v, message("q{}[{}]", int64_t{v}, raw_offset(v, index)));
+  }
+  return message("static_cast<{}>(first_of_pair(q{} + ({}), {}))",
+                 type_name(p_[v].type),
+                 int64_t{v},
+                 raw_offset(v, "0"),
+                 index);
+}
+
+// The element is read whether it is chosen or not: a load under a condition
+// keeps g++ from vector code. What is not chosen may be any memory of the
+// buffer in a loop that stays there, else the nearest element.
+std::string BodyPrinter::bounded_load(Var v, const std::string& index) {
+  const Instruction& i = p_[v];
+  std::string at = offset(v, index), test;
+  for (const Bound& b : i.bounds) {
+    std::string x = index_in(b, index), size = str_cat(b.size);
+    test += str_cat(test.empty() ? "" : " & ", "within(", x, ", ", size, ")");
+    at += str_cat(" + nearest(", x, ", ", size, ") * ", name_(b.stride));
+  }
+  const char* type = type_name(i.type);
+  std::string read = in_buffers_
+                         ? load(v, index)
+                         : element(v, message("q{}[{}]", int64_t{v}, at));
+  expr::Kinds kinds;
+  kinds.compute = kind_of(i.type);
+  expr::CppTypes types;
+  types.compute = types.real = type;
+  expr::CppBlock fill =
+      to_cpp(p_.expressions, {i.value}, kinds, kind_of(i.type), types);
+  return message("const {} v{}m = {};\n", type, int64_t{v}, read) +
+         message("const {} v{} = chosen<{}>({}, v{}m, {});\n",
+                 type,
+                 int64_t{v},
+                 type,
+                 test,
+                 int64_t{v},
+                 fill.results[0]);
+}
+
+std::string BodyPrinter::reads_buffers(const std::vector<Var>& roots,
+                                       const std::string& steps) const {
+  std::string text;
+  for (Var v : needs_of(roots, /*with_roots=*/true).defined) {
+    const Instruction& i = p_[v];
+    bool pair = by_pairs_[static_cast<size_t>(v)];
+    if (i.bounds.empty() && !pair) continue;
+    text += message("{}q{} - b{} + ({}) >= 0 && q{} - b{} + ({}) < {}",
+                    text.empty() ? "" : " && ",
+                    int64_t{v},
+                    i.buffer,
+                    raw_offset(v, "0"),
+                    int64_t{v},
+                    i.buffer,
+                    raw_offset(v, str_cat("(", steps, " - 1)")),
+                    name_(pair ? i.reach - 1 : i.reach));
+  }
+  return text;
 }
 
 expr::Kinds BodyPrinter::kinds_of(Var v) const {
@@ -177,22 +324,17 @@ expr::CppTypes BodyPrinter::types_of(Var v) const {
 std::string BodyPrinter::value(Var v, const std::string& index) {
   const Instruction& i = p_[v];
   switch (i.op) {
-    case Op::Load: {
-      std::string at = place(v, index);
-      ScalarType dtype = p_.buffers()[static_cast<size_t>(i.buffer)].dtype;
-      if (dtype == kBool) return at + " != 0";
-      return message("static_cast<{}>({})", type_name(i.type), at);
-    }
+    case Op::Load:
+      if (in_buffers_) return load(v, index);
+      return element(v, place(v, index));
     case Op::Gather: {
       ScalarType dtype = p_.buffers()[static_cast<size_t>(i.buffer)].dtype;
       std::string at = message("q{}[v{}]", int64_t{v}, int64_t{i.operands[0]});
       if (dtype == kBool) return at + " != 0";
       return message("static_cast<{}>({})", type_name(i.type), at);
     }
-    case Op::Index: {
-      if (i.axis != s_.vector) return message("i{}", i.axis);
-      return s_.block > 0 ? message("(c + {})", index) : index;
-    }
+    case Op::Index:
+      return index_of(i.axis, index);
     case Op::Number:
       return message(
           "static_cast<{}>({})", type_name(i.type), name_(i.place.offset));
@@ -249,6 +391,7 @@ std::string BodyPrinter::definition(Var v, const std::string& index) {
   const Instruction& i = p_[v];
   if (i.op == Op::Compute) return expression(v);
   if (i.op == Op::Reduce) return finish(v);
+  if (!i.bounds.empty()) return bounded_load(v, index);
   if (i.op != Op::Store) {
     return message(
         "const {} v{} = {};\n", type_name(i.type), int64_t{v}, value(v, index));

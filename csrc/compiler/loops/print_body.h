@@ -59,6 +59,13 @@ class BodyPrinter {
   std::string meeting(Var reduce);
   // Additions, roughly, of what these need in a loop.
   int work_of(const std::vector<Var>& roots) const;
+  // Whether all loads with bounds or by pairs that these need read memory of
+  // their buffers, chosen or not, in a loop of `steps`; empty if there are
+  // none.
+  std::string reads_buffers(const std::vector<Var>& roots,
+                            const std::string& steps) const;
+  // The loop that is printed next is one where that holds.
+  void stay_in_buffers(bool stay) { in_buffers_ = stay; }
 
  protected:
   struct Needs {
@@ -74,6 +81,14 @@ class BodyPrinter {
   std::string read_array(Var v, const std::string& index) const;
   std::string expression(Var v);
   std::string value(Var v, const std::string& index);
+  std::string index_of(size_t axis, const std::string& index) const;
+  std::string offset(Var v, const std::string& index) const;
+  std::string raw_offset(Var v, const std::string& index) const;
+  std::string index_in(const Bound& bound, const std::string& index) const;
+  std::string element(Var v, const std::string& text) const;
+  std::string load(Var v, const std::string& index) const;
+  std::string bounded_load(Var v, const std::string& index);
+  void find_pairs();
   std::string finish(Var v);
   expr::CppBlock combined(Var v);
   expr::Kinds kinds_of(Var v) const;
@@ -84,6 +99,13 @@ class BodyPrinter {
   const Schedule& s_;
   NumberNames& name_;
   std::vector<bool> in_array_;
+  // Note [Pairs]
+  // Every second element of a row is one half of an integer of twice its size,
+  // and those lie one after the other. g++ reads steps of two by whole vectors
+  // where the loop reads both halves, but the last ones of a row one by one
+  // where it reads only one.
+  std::vector<bool> by_pairs_;
+  bool in_buffers_ = false;
 };
 
 }  // namespace taeda::compiler::loops

@@ -18,6 +18,25 @@ bool has_symbols(const Program& program) {
   return found;
 }
 
+bool has_bounds(const Program& program) {
+  for (Var v = 0; v < program.count(); ++v) {
+    if (!program[v].bounds.empty()) return true;
+  }
+  return false;
+}
+
+SymInt Instruction::step(size_t axis) const {
+  SymInt all = place.strides[axis];
+  for (const Bound& b : bounds) all += b.stride * SymInt(b.steps[axis]);
+  return all;
+}
+
+bool Instruction::is_bounded_along(size_t axis) const {
+  return std::any_of(bounds.begin(), bounds.end(), [&](const Bound& b) {
+    return b.steps[axis] != 0;
+  });
+}
+
 bool may_share(const Program& program, int written, int read) {
   const std::vector<Buffer>& buffers = program.buffers();
   const Buffer& to = buffers[static_cast<size_t>(written)];
@@ -32,7 +51,8 @@ bool may_share(const Program& program, int written, int read) {
   for (Var v = 0; v < program.count() && place != nullptr; ++v) {
     const Instruction& i = program[v];
     if (i.buffer != read) continue;
-    bool equal = i.op == Op::Load && same(i.place.offset, place->offset) &&
+    bool equal = i.op == Op::Load && i.bounds.empty() &&
+                 same(i.place.offset, place->offset) &&
                  same(i.place.strides, place->strides);
     if (!equal) return false;
   }
@@ -110,7 +130,32 @@ void Program::check_place(int buffer, const Place& place, bool written) const {
                         "loops: a stride for each axis");
 }
 
-Var Program::load(int buffer, Place place) {
+namespace {
+
+bool is_same_load(const Instruction& a, const Instruction& b) {
+  bool equal = a.op == Op::Load && a.buffer == b.buffer && a.value == b.value &&
+               a.bounds.size() == b.bounds.size() &&
+               same(a.place.offset, b.place.offset) &&
+               same(a.place.strides, b.place.strides);
+  for (size_t i = 0; equal && i < a.bounds.size(); ++i) {
+    const Bound &x = a.bounds[i], &y = b.bounds[i];
+    equal = x.offset == y.offset && x.steps == y.steps && x.size == y.size &&
+            same(x.stride, y.stride);
+  }
+  return equal;
+}
+
+}  // namespace
+
+Var Program::load(int buffer, Place place, SymInt reach) {
+  return load(buffer, std::move(place), {}, {}, std::move(reach));
+}
+
+Var Program::load(int buffer,
+                  Place place,
+                  std::vector<Bound> bounds,
+                  const expr::Literal& fill,
+                  SymInt reach) {
   check_place(buffer, place, false);
   Instruction made;
   made.op = Op::Load;
@@ -118,8 +163,22 @@ Var Program::load(int buffer, Place place) {
   for (size_t a = 0; a < sizes_.size(); ++a) {
     if (!same(place.strides[a], 0)) made.axes |= axis_bit(a);
   }
+  for (const Bound& b : bounds) {
+    bool fits = b.steps.size() == sizes_.size() && b.size > 0;
+    TAEDA_INTERNAL_ASSERT(fits, "loops: a bound's steps are those of axes");
+    for (size_t a = 0; a < sizes_.size(); ++a) {
+      TAEDA_INTERNAL_ASSERT(b.steps[a] >= 0, "loops: a bound that falls");
+      if (b.steps[a] != 0) made.axes |= axis_bit(a);
+    }
+  }
   made.buffer = buffer;
   made.place = std::move(place);
+  made.bounds = std::move(bounds);
+  made.value = expressions.literal(fill);
+  made.reach = std::move(reach);
+  for (Var v = 0; v < count(); ++v) {
+    if (is_same_load((*this)[v], made)) return v;
+  }
   return add(std::move(made));
 }
 
@@ -249,6 +308,10 @@ bool Program::joinable(size_t outer, size_t inner) const {
     if (i.op != Op::Load && i.op != Op::Store) continue;
     const std::vector<SymInt>& s = i.place.strides;
     if (!same(s[outer], s[inner] * sizes_[inner])) return false;
+    for (const Bound& b : i.bounds) {
+      SymInt through = SymInt(b.steps[inner]) * sizes_[inner];
+      if (!same(b.steps[outer], through)) return false;
+    }
   }
   return true;
 }
@@ -271,6 +334,7 @@ void Program::join(size_t outer, size_t inner) {
     if (!i.place.strides.empty()) {
       i.place.strides.erase(i.place.strides.begin() + at);
     }
+    for (Bound& b : i.bounds) b.steps.erase(b.steps.begin() + at);
   }
 }
 
@@ -331,6 +395,13 @@ std::string text_of(const Program& program) {
                    kOpNames[static_cast<int>(i.op)]);
     if (i.buffer >= 0)
       out += message(" b{}[{}]", i.buffer, place_text(i.place));
+    for (const Bound& b : i.bounds) {
+      out += message(" in {} by {}:", b.size, b.stride.text());
+      out += place_text({b.offset, {b.steps.begin(), b.steps.end()}});
+    }
+    if (!i.bounds.empty()) {
+      out += " else " + to_text(program.expressions, i.value);
+    }
     if (i.op == Op::Index) out += message(" i{}", i.axis);
     if (i.op == Op::Number) out += " " + i.place.offset.text();
     if (i.op == Op::Compute) {

@@ -15,7 +15,8 @@ namespace taeda::compiler::loops {
 // A program says what is computed for each point of a space of axes; how its
 // loops are nested is decided later (schedule.h). Each instruction makes one
 // variable, by its number, from variables before it:
-//   load     the element of a buffer at a place that is linear in the axes
+//   load     the element of a buffer at a place that is linear in the axes; one
+//            with bounds gives a number where the buffer has no such element
 //   index    the point's index along an axis
 //   number   an integer that is the same for all points
 //   gather   the element at a place that an int64 variable says
@@ -39,6 +40,15 @@ constexpr AxisSet axis_bit(size_t axis) { return AxisSet{1} << axis; }
 struct Place {
   SymInt offset = 0;
   std::vector<SymInt> strides;
+};
+
+// Part of a place that may lie outside of the buffer's dim: an index of `size`
+// many, `stride` elements apart. Steps are not negative.
+struct Bound {
+  int64_t offset = 0;
+  std::vector<int64_t> steps;  // by axis
+  int64_t size = 0;
+  SymInt stride = 0;
 };
 
 struct Buffer {
@@ -68,12 +78,19 @@ struct Instruction {
   Compute computes = Compute::F32;  // in which expressions are computed
   AxisSet axes = 0;
   int buffer = -1;
-  size_t axis = 0;  // of Index
-  Place place;      // of Load, Gather, Number (its offset) and Store
+  size_t axis = 0;            // of Index
+  Place place;                // of Load, Gather, Number (its offset) and Store
+  std::vector<Bound> bounds;  // of Load, beside its place
+  SymInt reach = 0;  // of Load: elements that the buffer has; 0: who knows
   ScalarType dtype = ScalarType::Float;  // of Round
   std::vector<Var> operands;
-  expr::Id value = 0;  // of Compute, over names v0, v1, ...
+  // Of Compute, over names v0, v1, ...; of Load what stands out of bounds.
+  expr::Id value = 0;
   Fold fold;
+
+  // Elements from one point to the next along an axis, of Load and Store.
+  SymInt step(size_t axis) const;
+  bool is_bounded_along(size_t axis) const;
 };
 
 class Program {
@@ -82,7 +99,12 @@ class Program {
   size_t axis(SymInt size, bool reduced);
   int buffer(ScalarType dtype, bool written);
 
-  Var load(int buffer, Place place);
+  Var load(int buffer, Place place, SymInt reach = 0);
+  Var load(int buffer,
+           Place place,
+           std::vector<Bound> bounds,
+           const expr::Literal& fill,
+           SymInt reach);
   Var index(size_t axis);
   Var number(SymInt value, Compute type);
   Var gather(int buffer, SymInt offset, Var position);
@@ -129,6 +151,7 @@ class Program {
 // read, by all loads, where the element at the same place is written.
 bool may_share(const Program& program, int written, int read);
 
+bool has_bounds(const Program& program);
 // Whether sizes, places or numbers of it are expressions.
 bool has_symbols(const Program& program);
 

@@ -29,7 +29,7 @@ int64_t gain_along(const Program& p, size_t axis) {
     const Instruction& i = p[v];
     if (i.op != Op::Load && i.op != Op::Store) continue;
     int64_t size = std::min(hint(p.extent(i.axes)), int64_t{1} << 40);
-    const SymInt& step = i.place.strides[axis];
+    SymInt step = i.step(axis);
     bool single = same(step, 1);
     if (single && i.op == Op::Store) steps += 4 * size;
     if (single && i.op == Op::Load) steps += 2 * size;
@@ -44,7 +44,7 @@ int64_t widest_step(const Program& p, size_t axis) {
   for (Var v = 0; v < p.count(); ++v) {
     const Instruction& i = p[v];
     if (i.op != Op::Load && i.op != Op::Store) continue;
-    int64_t extent = hint(p.extent(i.axes)), step = hint(i.place.strides[axis]);
+    int64_t extent = hint(p.extent(i.axes)), step = hint(i.step(axis));
     if (extent <= size || step == 0) continue;
     widest = step;
     size = extent;
@@ -154,7 +154,7 @@ void choose_kept(const Program& p, Schedule& s) {
 }  // namespace
 
 bool is_short_step(const Instruction& i, size_t axis) {
-  const SymInt& step = i.place.strides[axis];
+  SymInt step = i.step(axis);
   return i.op == Op::Load && !step.is_symbolic() && step.plain() > 0 &&
          step.plain() <= kShortStep;
 }

@@ -523,7 +523,8 @@ class TileBuilder {
 
 std::unique_ptr<const TileProgram> TileProgram::make(const Program& program,
                                                      size_t most) {
-  if (has_symbols(program) || program.reduced() != 0) return nullptr;
+  bool plain = !has_symbols(program) && !has_bounds(program);
+  if (!plain || program.reduced() != 0) return nullptr;
   auto made = std::make_unique<TileProgram>();
   made->program_ = program;
   made->schedule_ = loops::schedule(program);

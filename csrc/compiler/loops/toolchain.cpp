@@ -60,17 +60,20 @@ std::string find_compiler() {
 }
 
 std::vector<std::string> flags_of(CpuCapability level) {
-  std::vector<std::string> flags = {"-std=c++20",
-                                    "-O3",
-                                    "-fno-math-errno",
-                                    "-fno-trapping-math",
-                                    "-fwrapv",
-                                    "-fPIC",
-                                    "-shared",
-                                    "-w",
-                                    "-x",
-                                    "c++",
-                                    "-I" + include_folder().string()};
+  std::vector<std::string> flags = {
+      "-std=c++20",
+      "-O3",
+      "-fno-math-errno",
+      "-fno-trapping-math",
+      // Chains of maxima lose their vectors by it.
+      "-fno-thread-jumps",
+      "-fwrapv",
+      "-fPIC",
+      "-shared",
+      "-w",
+      "-x",
+      "c++",
+      "-I" + include_folder().string()};
   if (level >= CpuCapability::kAvx2) {
     for (const char* f : {"-mfma", "-mf16c"}) flags.push_back(f);
     if (level == CpuCapability::kAvx2) flags.push_back("-mavx2");
