@@ -252,6 +252,9 @@ Call map(const Graph& graph, const Node& node, Call call) {
     return {};
   }
   call.kind = CallKind::Map;
+  call.parts = std::any_of(dims.begin(), dims.end(), [](const auto& axes) {
+    return axes.size() > 1;
+  });
   call.frames = found->reads.size() == 1 &&
                 g[found->formula].type == expr::Word::Name &&
                 is_plain_frame(found->reads[0], dims);

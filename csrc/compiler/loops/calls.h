@@ -20,6 +20,7 @@ struct Call {
   uint64_t dims = 0;    // that are reduced
   bool copies = false;  // the element itself: only the dtype may change
   bool frames = false;  // of a map: an operand's elements, and a number outside
+  bool parts = false;   // of a map: places by quotients and remainders
   int cost = 0;         // of an element, in additions
 };
 
@@ -70,7 +71,7 @@ class Lowering {
   Var framed(const Frame& frame, ValueId shown, const Spaces::Dims& result);
   void add_frame(const Node& node, const Call& call);
   void lower_map(const Node& node, const Call& call);
-  Var integer(const Linear& at);
+  Var integer(const Linear& at, Compute type);
   Var operand(ValueId value, const Spaces::Dims& result);
   Var as_stored(ValueId value, const Spaces::Dims& result);
   void lower_pointwise(const Node& node, const Call& call);

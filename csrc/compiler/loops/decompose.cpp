@@ -197,6 +197,7 @@ Item item_of(Graph& graph, const Node& node) {
   Call call = describe(graph, node);
   if (call.kind != CallKind::Opaque) {
     item.nodes.push_back(node);
+    if (call.parts) item.passes = 2;
     item.calls.push_back(std::move(call));
     item.fusible = true;
     return item;

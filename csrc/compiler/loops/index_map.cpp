@@ -3,7 +3,8 @@
 #include <taeda/csrc/compiler/loops/index_map.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
+#include <limits>
 
 namespace taeda::compiler::loops {
 
@@ -165,8 +166,15 @@ class MapReader {
     expr::Kind kind = is_floating(out.dtype) ? expr::Kind::Float
                       : out.dtype == kBool   ? expr::Kind::Bool
                                              : expr::Kind::Int;
-    auto given =
-        number_in(node_.arguments[static_cast<size_t>(argument)], kind);
+    const IValue& value = node_.arguments[static_cast<size_t>(argument)];
+    auto given = number_in(value, kind);
+    // A whole number that is written as a float.
+    auto real = number_in(value, expr::Kind::Float);
+    bool whole = real && std::trunc(real->real) == real->real &&
+                 std::abs(real->real) < 0x1p53;
+    if (!given && whole) {
+      given = expr::Literal::of(static_cast<int64_t>(real->real));
+    }
     if (!given) fail();
     return *given;
   }
@@ -557,6 +565,12 @@ bool lies_inside(const Spaces& spaces, const Linear& at, const SymInt& size) {
   auto r = range_of(spaces, at);
   if (!r || size.is_symbolic()) return false;
   return r->least >= 0 && r->most < size.plain();
+}
+
+bool fits_int(const Spaces& spaces, const Linear& at) {
+  auto r = range_of(spaces, at);
+  return r && r->least >= std::numeric_limits<int32_t>::min() &&
+         r->most <= std::numeric_limits<int32_t>::max();
 }
 
 std::optional<IndexMap> index_map(const Graph& graph,

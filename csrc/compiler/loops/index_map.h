@@ -63,4 +63,7 @@ std::optional<Spaces::Axes> axes_of(const Spaces& spaces, const Linear& at);
 // Whether it is an index of a dim of this size wherever the loops are.
 bool lies_inside(const Spaces& spaces, const Linear& at, const SymInt& size);
 
+// Whether it fits 32 bits wherever the loops are.
+bool fits_int(const Spaces& spaces, const Linear& at);
+
 }  // namespace taeda::compiler::loops

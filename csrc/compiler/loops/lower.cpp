@@ -203,17 +203,17 @@ void Lowering::lower_pointwise(const Node& node, const Call& call) {
 }
 
 // An integer that counts on the place in the loops.
-Var Lowering::integer(const Linear& at) {
+Var Lowering::integer(const Linear& at, Compute type) {
   expr::Graph& g = program_.expressions;
   std::vector<Var> used;
   expr::Id total = g.integer(at.offset);
   for (auto [axis, step] : at.steps) {
-    used.push_back(program_.index(axes_.at(axis)));
+    used.push_back(program_.convert(program_.index(axes_.at(axis)), type));
     expr::Id index = g.name(Program::name_of(used.back()));
     expr::Id part = g.binary(expr::BinaryOp::Mul, index, g.integer(step));
     total = g.binary(expr::BinaryOp::Add, total, part);
   }
-  return program_.compute(Compute::I64, Compute::I64, total, std::move(used));
+  return program_.compute(type, type, total, std::move(used));
 }
 
 void Lowering::lower_map(const Node& node, const Call& call) {
@@ -241,16 +241,31 @@ void Lowering::lower_map(const Node& node, const Call& call) {
     bind_to("r", i, v);
   }
   for (size_t i = 0; i < map->tests.size(); ++i) {
-    Var left = integer(map->tests[i].left);
+    const Linear& at = map->tests[i].left;
+    // Vectors have as many integers of 32 bits as floats.
+    Compute type = fits_int(spaces_, at) ? Compute::I32 : Compute::I64;
+    Var left = integer(at, type);
     expr::Id test = g.compare(
         map->tests[i].op, g.name(Program::name_of(left)), g.integer(0));
-    bind_to(
-        "c", i, program_.compute(Compute::I64, Compute::Bool, test, {left}));
+    bind_to("c", i, program_.compute(type, Compute::Bool, test, {left}));
   }
   for (size_t i = 0; i < map->integers.size(); ++i) {
-    bind_to("x", i, program_.convert(integer(map->integers[i]), call.computes));
+    bind_to("x",
+            i,
+            program_.convert(integer(map->integers[i], Compute::I64),
+                             call.computes));
   }
   expr::Id id = bind(node, map->formula, call.computes, names);
+  expr::Kinds kinds;
+  kinds.compute = kind_of(call.computes);
+  for (Var v : used) {
+    kinds.names[Program::name_of(v)] = kind_of(program_[v].type);
+  }
+  // A choice of numbers is vector code; a truth turned into a number is not.
+  bool truth = g.kind(id, kinds) == expr::Kind::Bool;
+  if (truth && call.computes != Compute::Bool) {
+    id = g.cond(id, g.integer(1), g.integer(0));
+  }
   vars_[out] =
       program_.compute(call.computes, call.computes, id, std::move(used));
 }

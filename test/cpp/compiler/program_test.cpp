@@ -1,5 +1,6 @@
 // The grammar of loop programs: what is illegal cannot be built.
 #include <taeda/aten/parallel/parallel.h>
+#include <taeda/csrc/compiler/graph/sizes.h>
 #include <taeda/csrc/compiler/loops/schedule.h>
 
 #include <gtest/gtest.h>
@@ -46,6 +47,27 @@ TEST(LoopProgram, PlacesNameAStrideForEachAxisAndTheRightBuffer) {
   EXPECT_THROW(p.store(x, in, at({1})), Error);
   EXPECT_THROW(p.store(x, out, at({0})), Error);  // misses the axis
   EXPECT_NO_THROW(p.store(x, out, at({1})));
+}
+
+TEST(LoopProgram, BoundsHaveAStepForEachAxisAndDoNotFall) {
+  Program p;
+  p.axis(8, false);
+  int in = p.buffer(kFloat, false), out = p.buffer(kFloat, true);
+  expr::Literal zero = expr::Literal::of(0.0);
+  auto load = [&](std::vector<int64_t> steps, int64_t size) {
+    return p.load(in, at({0}), {{-1, std::move(steps), size, 1}}, zero, 8);
+  };
+  EXPECT_THROW(load({}, 8), Error);
+  EXPECT_THROW(load({-1}, 8), Error);
+  EXPECT_THROW(load({1}, 0), Error);
+  Var x = load({1}, 8);
+  EXPECT_EQ(x, load({1}, 8));  // one load
+  EXPECT_NE(x, load({1}, 7));
+  EXPECT_EQ(p[x].axes, axis_bit(0));
+  EXPECT_TRUE(same(p[x].step(0), 1));
+  EXPECT_TRUE(has_bounds(p));
+  p.store(x, out, at({1}));
+  EXPECT_FALSE(may_share(p, out, in));
 }
 
 TEST(LoopProgram, ReductionsNeedAnAxisAndTakeItAway) {

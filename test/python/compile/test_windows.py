@@ -14,9 +14,13 @@ POOLINGS = {
     "wide steps": lambda pool, x: pool(x, 2, 7),
     "one element": lambda pool, x: pool(x, 1),
 }
-WHOLE_WINDOWS_NOT = {
+PADDED = {
     "padded": lambda pool, x: pool(x, 3, 2, 1),
+    "padded, each element": lambda pool, x: pool(x, 3, 1, 1),
+    "wide": lambda pool, x: pool(x, 5, 1, 2),
+    "half of a window outside": lambda pool, x: pool(x, (2, 4), (2, 1), (1, 2)),
     "a last window in part": lambda pool, x: pool(x, 2, ceil_mode=True),
+    "both": lambda pool, x: pool(x, 3, 2, 1, ceil_mode=True),
 }
 POOLS = {"avg": F.avg_pool2d, "max": F.max_pool2d}
 
@@ -44,16 +48,46 @@ def test_a_pooling_alone_is_a_loop(pool, windows, dtype, channels_last):
 
     # Steps of seven elements are none that vectors are made of, but for channels.
     jumps = windows == "wide steps" and not channels_last
-    one = windows == "one element" and pool == "max"
+    one = windows == "one element"
     check(program, image(dtype, channels_last), 0 if jumps or one else 1)
 
 
-@pytest.mark.parametrize("windows", WHOLE_WINDOWS_NOT)
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.bfloat16, taeda.int64], ids=str)
+@pytest.mark.parametrize("windows", PADDED)
 @pytest.mark.parametrize("pool", POOLS)
-def test_windows_that_leave_the_image_are_calls(pool, windows):
-    check(
-        lambda x: (WHOLE_WINDOWS_NOT[windows](POOLS[pool], x),), image(taeda.float32), 0
-    )
+def test_windows_that_leave_the_image_are_loops(pool, windows, dtype, channels_last):
+    def program(x):
+        return (PADDED[windows](POOLS[pool], x),)
+
+    # Means over parts of windows have counts of their own, which are calls.
+    counts = pool == "avg" and windows in ("a last window in part", "both")
+    function = compiled(program)
+    x = image(dtype, channels_last)
+    assert_close(function(x), program(x), f"{x.dtype} {x.stride()}")
+    assert regions(function) == 1 or counts
+
+
+def test_the_edges_of_memory():
+    """What is read and not chosen is the tensor's, too; beside it are NaN here."""
+    memory = taeda.full((40 * 8,), float("nan"))
+    for rows in (1, 2, 5):
+        x = memory[100 : 100 + rows * 20].view(1, 1, rows, 20)
+        x.copy_(taeda.randn(x.shape))
+        check(lambda x: (F.max_pool2d(x, 3, 2, 1),), x, 1)
+        check(lambda x: (F.avg_pool2d(x, 3, 1, 1),), x, 1)
+
+
+def test_places_of_maxima():
+    def program(x):
+        return F.max_pool2d(x, 2, return_indices=True)
+
+    x = image(taeda.float32)
+    x[:, :, ::3, ::5] = float("nan")
+    x[:, :, ::2, ::4] = 1.0
+    check(program, x, 1)
+    # Kernels are quicker where places are in a frame.
+    check(lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True), x, 0)
 
 
 def test_of_several_nan_and_equal_elements():
@@ -84,10 +118,6 @@ def test_what_a_loop_makes_is_pooled_by_another():
         return (F.avg_pool2d((x * 2 + 1).relu(), 2),)
 
     check(program, image(taeda.float32), 2)
-
-
-def test_positions_that_are_read_come_from_the_kernel():
-    check(lambda x: F.max_pool2d(x, 2, return_indices=True), image(taeda.float32), 0)
 
 
 @pytest.mark.parametrize("pool", POOLS)
