@@ -94,6 +94,25 @@ VIEWS = (
     "{a}.index_select({d}, T.tensor([0]))",
     "{a}[T.tensor([0, 0])]",
 )
+# Index maps, and what reads windows.
+MAPS = (
+    "F.pad({a}, (2, 1), value={k})",
+    "F.pad({a}, (-1, 2, 1, 0))",
+    "{a}.tril({i})",
+    "{a}.triu()",
+    "{a}.roll(1, {d})",
+    "{a}.repeat(2, *[1] * ({a}.dim() - 1))",
+    "{a}.repeat_interleave(2, {d})",
+    "F.glu({a}, {d})",
+    "T.outer({a}.reshape(-1), {b}.reshape(-1)[:8])",
+    "F.max_pool2d({a}[None], 2)",
+    "F.max_pool2d({a}[None], 3, 1, 1)",
+    "F.avg_pool2d({a}[None], (1, 2), 1, (0, 1))",
+    "F.unfold({a}[None, None, 0], (1, 2), padding=1)",
+    "T.arange({a}.shape[-1]) + {a}",
+    "T.zeros_like({a}) + {b}",
+    "T.eye({a}.shape[-1]) * {a}",
+)
 WRITES = (
     "{a}.add_({k})",
     "{a}.mul_({b})",
@@ -184,7 +203,7 @@ class Grower:
 
     def expression(self) -> str:
         """One call on variables."""
-        kinds = (UNARY, BINARY, BINARY, REDUCING, VIEWS)
+        kinds = (UNARY, BINARY, BINARY, REDUCING, VIEWS, MAPS)
         return self.filled(self.source.choice(self.source.choice(kinds)))
 
     def filled(self, form: str) -> str:

@@ -465,6 +465,23 @@ bool is_frame(const Call& call, const Spaces& spaces) {
          !spaces.has(call.operands[0].second);
 }
 
+bool has_places(const Graph& graph,
+                const Node& node,
+                const Call& call,
+                const Spaces& spaces) {
+  ValueId made = node.results[0];
+  if (!spaces.has(made)) return true;
+  if (call.kind == CallKind::Map) {
+    expr::Graph g;
+    Spaces copy = spaces;
+    return index_map(graph, node, g, copy).has_value();
+  }
+  Spaces::Dims dims = spaces.dims(made);
+  return std::all_of(dims.begin(), dims.end(), [&](const Spaces::Axes& axes) {
+    return linear_in(spaces, axes).has_value();
+  });
+}
+
 bool add_call(const Graph& graph,
               const Node& node,
               const Call& call,

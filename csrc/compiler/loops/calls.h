@@ -45,6 +45,14 @@ bool is_window(const Graph& graph, const Node& node, const Spaces& spaces);
 // what reads it reads the value's memory within bounds.
 bool is_frame(const Call& call, const Spaces& spaces);
 
+// Whether what the call reads can be said by the group's axes, now that all
+// calls have parted and merged them: inner ones of a map's dim have plain
+// sizes.
+bool has_places(const Graph& graph,
+                const Node& node,
+                const Call& call,
+                const Spaces& spaces);
+
 // Lowers a call of the group into a program. `vars` has the variables of the
 // group's values, `load` gives that of an element of other ones.
 class Lowering {

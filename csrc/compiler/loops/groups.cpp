@@ -173,7 +173,23 @@ std::optional<Spaces> Groups::spaces_of(const Group& group, bool inputs) const {
     }
   }
   if (spaces.all().size() > 12) return std::nullopt;
+  if (!has_places_of(group, spaces)) return std::nullopt;
   return spaces;
+}
+
+bool Groups::has_places_of(const Group& group, const Spaces& spaces) const {
+  for (size_t i : group) {
+    const Item& item = items_[i];
+    bool framed = std::any_of(item.calls.begin(),
+                              item.calls.end(),
+                              [](const Call& call) { return call.frames; });
+    for (size_t k = 0; k < item.nodes.size(); ++k) {
+      const Call& call = item.calls[k];
+      if (!framed && call.kind != CallKind::Map) continue;
+      if (!has_places(graph_, item.nodes[k], call, spaces)) return false;
+    }
+  }
+  return true;
 }
 
 // All axes, or (beside reductions) all that are kept.

@@ -24,6 +24,7 @@ class Groups {
 
  private:
   std::optional<Spaces> spaces_of(const Group& group, bool inputs) const;
+  bool has_places_of(const Group& group, const Spaces& spaces) const;
   bool is_view(size_t item) const;
   bool read_outside(ValueId value, size_t item) const;
   void grow(size_t item);

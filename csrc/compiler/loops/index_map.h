@@ -3,10 +3,7 @@
 
 #include <taeda/aten/expr/graph.h>
 #include <taeda/csrc/compiler/graph/graph.h>
-#include <taeda/csrc/compiler/loops/spaces.h>
-
-#include <map>
-#include <optional>
+#include <taeda/csrc/compiler/loops/linear.h>
 
 namespace taeda::compiler::loops {
 
@@ -18,13 +15,6 @@ namespace taeda::compiler::loops {
 // is not linear then (a remainder that turns around, a clamped index) is no map
 // of loops, and the call stays. A test of integers that the axes leave open
 // becomes a condition of the element; `inside(...)` bounds of the load.
-
-// offset + sum of steps[axis] * index, over axes of `Spaces`.
-struct Linear {
-  int64_t offset = 0;
-  std::map<int, int64_t> steps;  // no zeros
-  bool is_number() const { return steps.empty(); }
-};
 
 // An element of a tensor, by its index along each dim.
 struct MapRead {
@@ -54,16 +44,5 @@ std::optional<IndexMap> index_map(const Graph& graph,
                                   const Node& node,
                                   expr::Graph& expressions,
                                   Spaces& spaces);
-
-// The index along a dim that is these axes; nothing where sizes of inner ones
-// are expressions.
-std::optional<Linear> linear_in(const Spaces& spaces, const Spaces::Axes& axes);
-// The axes whose index this is; nothing where it is another number.
-std::optional<Spaces::Axes> axes_of(const Spaces& spaces, const Linear& at);
-// Whether it is an index of a dim of this size wherever the loops are.
-bool lies_inside(const Spaces& spaces, const Linear& at, const SymInt& size);
-
-// Whether it fits 32 bits wherever the loops are.
-bool fits_int(const Spaces& spaces, const Linear& at);
 
 }  // namespace taeda::compiler::loops

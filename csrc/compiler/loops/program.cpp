@@ -165,7 +165,13 @@ Var Program::load(int buffer,
   }
   for (const Bound& b : bounds) {
     bool fits = b.steps.size() == sizes_.size() && b.size > 0;
-    TAEDA_INTERNAL_ASSERT(fits, "loops: a bound's steps are those of axes");
+    TAEDA_INTERNAL_ASSERT(fits,
+                          "loops: a bound of ",
+                          b.steps.size(),
+                          " steps in ",
+                          sizes_.size(),
+                          " axes and of size ",
+                          b.size);
     for (size_t a = 0; a < sizes_.size(); ++a) {
       TAEDA_INTERNAL_ASSERT(b.steps[a] >= 0, "loops: a bound that falls");
       if (b.steps[a] != 0) made.axes |= axis_bit(a);

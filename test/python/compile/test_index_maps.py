@@ -112,6 +112,15 @@ def test_sizes_that_are_symbols():
     for rows in (3, 7, 30):
         x = taeda.randn(rows, 40)
         assert taeda.equal(function(x), F.pad(x, (1, 2)).relu() + 1)
+    # A bound is a number.
+    framed = taeda.compile(
+        lambda x: F.pad(x, (1, 2, 1, -1)).relu() + 1,
+        dynamic=True,
+        options={"blocking": True},
+    )
+    for rows in (3, 7, 30):
+        x = taeda.randn(rows, rows + 8)
+        assert taeda.equal(framed(x), F.pad(x, (1, 2, 1, -1)).relu() + 1)
 
 
 def test_gradients_through_maps():
@@ -124,3 +133,16 @@ def test_gradients_through_maps():
     loss(expected).backward()
     taeda.compile(loss, options={"blocking": True})(x).backward()
     assert taeda.allclose(x.grad, expected.grad, rtol=1e-5, atol=1e-6)
+
+
+def test_axes_that_other_calls_part_by_symbols():
+    """A reshape parts the flipped rows by a size that is a symbol."""
+
+    def program(x):
+        rows = taeda.outer((x * 2).reshape(-1), x[0, :3]).flip(-1, 0)
+        return rows.cos().view(*x.shape, 3) + x.sin()[..., None]
+
+    function = taeda.compile(program, dynamic=True, options={"blocking": True})
+    for rows in (3, 5, 8):
+        x = taeda.randn(rows, rows + 3)
+        assert taeda.allclose(function(x), program(x), rtol=1e-5, atol=1e-6)
