@@ -7,6 +7,19 @@ namespace taeda {
 
 using math::convert;
 
+// Loads with bounds: whether a dim has an index, the nearest one that it has,
+// and the value that is chosen.
+__device__ inline bool within(int64_t index, int64_t size) {
+  return index >= 0 && index < size;
+}
+__device__ inline int64_t nearest(int64_t index, int64_t size) {
+  return index < 0 ? 0 : index < size ? index : size - 1;
+}
+template <class T>
+__device__ inline T chosen(bool is_chosen, T value, T other) {
+  return is_chosen ? value : other;
+}
+
 // The value that the thread has whose number differs in the bits of `step`.
 template <class T>
 __device__ inline T exchange(T value, int step) {

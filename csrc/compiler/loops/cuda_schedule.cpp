@@ -32,6 +32,7 @@ bool is_access(const Instruction& i) {
 int64_t extent(const Program& p, AxisSet axes) {
   return p.extent(axes).plain();
 }
+// Of what is read or written at its place alone: bounds are no part of packs.
 int64_t step(const Instruction& i, size_t axis) {
   return i.place.strides[axis].plain();
 }
@@ -248,6 +249,7 @@ bool is_wide(const Program& p) {
     for (size_t a = 0; a < p.sizes().size(); ++a) {
       reach += std::abs(step(i, a)) * (p.sizes()[a].plain() - 1);
     }
+    for (const Bound& b : i.bounds) reach += b.size * b.stride.plain();
     most = std::max(most, reach);
   }
   return most >= int64_t{1} << 30;
@@ -263,7 +265,8 @@ size_t CudaSchedule::pack_axis() const {
 
 bool CudaSchedule::is_packed(const Program& program, Var v) const {
   const Instruction& i = program[v];
-  return width > 1 && is_access(i) && step(i, pack_axis()) == 1;
+  return width > 1 && is_access(i) && i.bounds.empty() &&
+         step(i, pack_axis()) == 1;
 }
 
 CudaSchedule cuda_schedule(const Program& program,

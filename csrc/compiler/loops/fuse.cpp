@@ -237,7 +237,7 @@ class Fuser {
     std::unordered_set<std::string> known;
     for (const auto& region : made_) {
       const Program& program = region->program();
-      if (has_symbols(program) || has_bounds(program)) continue;
+      if (has_symbols(program)) continue;
       if (!known.insert(cuda_text(program, "region")).second) continue;
       text += cuda_text(program, message("region{}", known.size() - 1));
     }

@@ -330,9 +330,6 @@ std::vector<CudaCode> cuda_codes(const Program& program,
   TAEDA_CHECK_AS(NotImplemented,
                  !has_symbols(program),
                  "compile: CUDA text of loops whose sizes are symbols");
-  TAEDA_CHECK_AS(NotImplemented,
-                 !has_bounds(program),
-                 "compile: CUDA text of loads with bounds");
   std::vector<CudaCode> codes;
   CudaSchedule aligned = cuda_schedule(program, device, /*aligned=*/true);
   if (aligned.alignment > 1) {

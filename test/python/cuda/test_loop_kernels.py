@@ -72,6 +72,25 @@ def test_functions_of_floats(shape, dtype, tmp_path):
     check(found, tmp_path)
 
 
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.bfloat16], ids=str)
+def test_index_maps_and_windows(dtype, tmp_path):
+    functional = taeda.nn.functional
+    image = taeda.randn(2, 3, 9, 40).to(dtype)
+    maps = {
+        "pad": lambda x: functional.pad(x, (1, 2, 3, -1), value=1.5) * 2,
+        "tril": lambda x: x.tril() * 2,
+        "unfold": lambda x: functional.unfold(x, 3, padding=1) * 2,
+        "max pool": lambda x: functional.max_pool2d(x, 3, 2, 1),
+        "avg pool": lambda x: functional.avg_pool2d(x, 3, 1, 1) + 1,
+        "sums": lambda x: (functional.pad(x, (1, 2)) * 2).sum(-1),
+    }
+    found = []
+    for name, function in maps.items():
+        found += cases(f"{name} {dtype}", function, [image])
+    assert len(found) >= 2 * len(maps)
+    check(found, tmp_path)
+
+
 @pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64], ids=str)
 def test_huge_arguments_of_sines(dtype, tmp_path):
     inputs = functions.inputs((33, 37), dtype)
