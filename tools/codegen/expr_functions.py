@@ -402,6 +402,14 @@ def _add_complex() -> None:
         complex_partials=("0",),
         conj_partials=("1",),
     )
+    # A product with 1j would make NaN of an infinite part.
+    _add(
+        "with_imag",
+        SAME,
+        arity=2,
+        numpy="({0}).real + 1j * ({1}).real",
+        complex_ok=True,
+    )
     _add(
         "real",
         REAL,
