@@ -406,9 +406,12 @@ def _add_complex() -> None:
     _add(
         "with_imag",
         SAME,
-        arity=2,
-        numpy="({0}).real + 1j * ({1}).real",
+        "1",
+        "0",
+        numpy="np.real({0}) + (1j * np.real({1}) if np.iscomplexobj({0}) else 0)",
         complex_ok=True,
+        complex_partials=("0.5", "0.5j"),
+        conj_partials=("0.5", "0.5j"),
     )
     _add(
         "real",
