@@ -17,6 +17,10 @@ TAEDA_API void write_exact(std::string_view op,
 TAEDA_API void write_within_kind(std::string_view op,
                                  const TensorBase& computed,
                                  const TensorBase& out);
+// write_out, with linear algebra's phrase where the dtype is refused.
+TAEDA_API void write_safely(std::string_view op,
+                            const TensorBase& computed,
+                            const TensorBase& out);
 // All out= tensors must have the dtypes that are planned.
 TAEDA_API void refuse_other_dtypes(Plan<int64_t>& plan);
 

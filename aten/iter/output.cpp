@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/iter/repeats.h>
 #include <taeda/aten/iter/resize_warning.h>
+#include <taeda/aten/iter/type_words.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -238,9 +239,9 @@ OutputTarget OutputTarget::for_out(const Plan<int64_t>& plan,
     TAEDA_CHECK(out.dtype() == planned.dtype,
                 plan.op(),
                 ": Expected out tensor to have dtype ",
-                dtype_name(planned.dtype),
+                derived::type_words(planned.dtype),
                 ", but got ",
-                dtype_name(out.dtype()),
+                derived::type_words(out.dtype()),
                 " instead");
   }
   check_castable(plan.op(), planned.dtype, out.dtype());

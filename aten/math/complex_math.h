@@ -63,10 +63,22 @@ TAEDA_FN Complex<T> over_i(Complex<T> z) {
   return {z.imag(), -z.real()};
 }
 
-// scale (cos y + i sin y), keeping a zero y and a zero scale free of NaN.
+// The first number with another imaginary part, where it has one.
+template <Floating T>
+TAEDA_FN Complex<T> with_imag(Complex<T> z, Complex<T> imag) {
+  return {z.real(), imag.real()};
+}
+template <Floating T>
+TAEDA_FN T with_imag(T x, T) {
+  return x;
+}
+
+// scale (cos y + i sin y), keeping a zero y and a zero scale free of NaN, and
+// the real part of an infinite scale.
 template <Floating T>
 TAEDA_FN Complex<T> polar(T scale, T y) {
-  const T re = scale * cos_any(y);
+  const bool endless = is_inf(scale) && !is_finite(y);
+  const T re = endless ? scale : scale * cos_any(y);
   const T im = scale * sin_any(y);
   const bool vanished = scale == T(0) && !is_finite(y);
   return {vanished ? T(0) : re, vanished ? T(0) : (y == T(0) ? y : im)};

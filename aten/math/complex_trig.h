@@ -14,12 +14,19 @@ TAEDA_FN Pair<T> without_overflow(T x) {
   return {large ? reduced : x, large ? exp(T(20)) : T(1)};
 }
 
+// Whether x says that the real part is infinite, which y does not tell.
+template <Floating T>
+TAEDA_FN bool is_endless(T x, T y) {
+  return is_inf(x) && !is_finite(y);
+}
+
 // sinh x cos y + i cosh x sin y
 template <Floating T>
 TAEDA_FN Complex<T> sinh(Complex<T> z) {
   const Pair<T> x = without_overflow(z.real());
   const T y = z.imag();
-  const T re = sinh(x.high) * cos_any(y) * x.low;
+  const T finite = sinh(x.high) * cos_any(y) * x.low;
+  const T re = is_endless(z.real(), y) ? kInfinity<T> : finite;
   const T im = cosh(x.high) * sin_any(y) * x.low;
   return {z.real() == T(0) ? z.real() : re, y == T(0) ? y : im};
 }
@@ -28,7 +35,8 @@ template <Floating T>
 TAEDA_FN Complex<T> cosh(Complex<T> z) {
   const Pair<T> x = without_overflow(z.real());
   const T y = z.imag();
-  const T re = cosh(x.high) * cos_any(y) * x.low;
+  const T finite = cosh(x.high) * cos_any(y) * x.low;
+  const T re = is_endless(z.real(), y) ? kInfinity<T> : finite;
   const T im = sinh(x.high) * sin_any(y) * x.low;
   const T zero = flip_sign(flip_sign(T(0), z.real()), y);
   const bool real = z.real() == T(0) || y == T(0);

@@ -211,9 +211,9 @@ ConvArgsOver<I> conv_args(const Spec<I>& input,
   TAEDA_CHECK(dims <= 3, "convolution: at most 3 spatial dims, got ", dims);
   TAEDA_CHECK(input.dtype() == weight.dtype(),
               "Input type (",
-              dtype_name(input.dtype()),
+              input.dtype(),
               ") and weight type (",
-              dtype_name(weight.dtype()),
+              weight.dtype(),
               ") should be the same");
   TAEDA_CHECK(!any_below(weight.sizes().slice(2), 1),
               "non-positive kernel size is not supported, got weight of size ",
@@ -229,9 +229,9 @@ ConvArgsOver<I> conv_args(const Spec<I>& input,
   if (bias.defined()) {
     TAEDA_CHECK(bias.dtype() == input.dtype(),
                 "Input type (",
-                dtype_name(input.dtype()),
+                input.dtype(),
                 ") and bias type (",
-                dtype_name(bias.dtype()),
+                bias.dtype(),
                 ") should be the same");
     check_bias(weight,
                bias,

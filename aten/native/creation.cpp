@@ -30,9 +30,8 @@ void check_layout(std::string_view op, MaybeLayout layout) {
   TAEDA_CHECK_AS(NotImplemented,
                  !layout || *layout == Layout::Strided,
                  op,
-                 ": layout ",
-                 *layout,
-                 " is not supported yet");
+                 ": not implemented for sparse types, got layout ",
+                 *layout);
 }
 
 Tensor new_like(std::string_view op,
@@ -62,8 +61,9 @@ ScalarType type_of_fill(const Scalar& value, Dtype dtype) {
   if (dtype) return *dtype;
   if (value.is_bool()) return kBool;
   if (value.is_integral()) return kLong;
-  return value.is_complex() ? complex_type_of(default_dtype())
-                            : default_dtype();
+  if (!value.is_complex()) return default_dtype();
+  // Of a 16-bit default, too, which complex32 seldom has operators for.
+  return default_dtype() == kDouble ? kComplexDouble : kComplexFloat;
 }
 
 // Shapes that many factories have ---------------------------------------------

@@ -36,6 +36,14 @@ Tensor diff(const Tensor& self,
   TAEDA_CHECK(n >= 0, "order must be non-negative but got ", n);
   int64_t at = wrap_dim(dim, self.dim());
   if (n == 0) return ops::clone(self);
+  for (const OptionalTensor& end : {prepend, append}) {
+    TAEDA_CHECK(!end || !end->defined() || end->dim() == self.dim(),
+                "diff expects prepend or append to be the same dimension as "
+                "input, but got ",
+                end->dim(),
+                " and ",
+                self.dim());
+  }
   std::vector<Tensor> parts;
   if (prepend && prepend->defined()) parts.push_back(*prepend);
   parts.push_back(self);

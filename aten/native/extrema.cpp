@@ -1,5 +1,6 @@
 // max, min, argmax, argmin, aminmax and their derivatives: shapes.
 #include <taeda/aten/iter/output.h>
+#include <taeda/aten/iter/type_words.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/cpu/kernels/extrema.h>
 #include <taeda/aten/native/dim_rules.h>
@@ -125,9 +126,9 @@ void aminmax_out(const Tensor& self,
   for (const Tensor* out : {&min, &max}) {
     TAEDA_CHECK(out->dtype() == self.dtype(),
                 "aminmax: Expected out tensor to have dtype ",
-                dtype_name(self.dtype()),
+                derived::type_words(self.dtype()),
                 ", but got ",
-                dtype_name(out->dtype()),
+                derived::type_words(out->dtype()),
                 " instead");
   }
   auto [low, high] = aminmax(self, dim, keepdim);

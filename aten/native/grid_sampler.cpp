@@ -25,6 +25,13 @@ void check_grid(const T& input,
                 const T& grid,
                 int64_t interpolation,
                 int64_t beyond) {
+  TAEDA_CHECK(input.dim() == 0 || grid.dim() == 0 ||
+                  input.sizes()[0] == grid.sizes()[0],
+              "grid_sampler(): expected grid and input to have same batch "
+              "size, but got input with sizes ",
+              input.sizes(),
+              " and grid with sizes ",
+              grid.sizes());
   TAEDA_CHECK(
       input.dim() == static_cast<int64_t>(D) + 2 && grid.dim() == input.dim(),
       "grid_sampler(): expected ",
@@ -34,12 +41,6 @@ void check_grid(const T& input,
       input.sizes(),
       " and grid with sizes ",
       grid.sizes());
-  TAEDA_CHECK(input.sizes()[0] == grid.sizes()[0],
-              "grid_sampler(): expected grid and input to have same batch "
-              "size, but got input with sizes ",
-              input.sizes(),
-              " and grid with sizes ",
-              grid.sizes());
   TAEDA_CHECK(grid.sizes()[D + 1] == static_cast<int64_t>(D),
               "grid_sampler(): expected grid to have size ",
               D,

@@ -81,7 +81,8 @@ MemoryFormat common_format(SpecList<I> tensors) {
 template <class I>
 void cat_shape(SpecList<I> tensors, int64_t dim, Plan<I>& plan) {
   const Spec<I>& model = check_cat(tensors);
-  dim = wrap_dim(dim, model.dim());
+  // Where all are empty vectors, which fit anything, so is the result.
+  dim = is_skipped(model) ? 0 : wrap_dim(dim, model.dim());
   Dims<I> sizes(model.sizes());
   sizes[dim] = 0;
   ResultType type;

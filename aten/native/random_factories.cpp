@@ -216,13 +216,13 @@ int64_t most_numbers(ScalarType dtype) {
     case kFloat:
       return (int64_t{1} << 24) + 1;
     case kByte:
-      return 255;
+      return 256;
     case kChar:
-      return 127;
+      return 128;
     case kShort:
-      return 32767;
+      return 32768;
     case kInt:
-      return std::numeric_limits<int32_t>::max();
+      return int64_t{1} << 31;
     default:
       return std::numeric_limits<int64_t>::max();
   }

@@ -20,9 +20,13 @@ void set_threads(py::handle count) {
           "set_num_threads expects an int, but got {}",
           type_name_of(count.ptr()));
   }
-  int n = count.cast<int>();
-  TAEDA_CHECK(n > 0, "set_num_threads: expects a positive integer, got ", n);
-  set_num_threads(n);
+  int overflow = 0;
+  int64_t n = PyLong_AsLongLongAndOverflow(count.ptr(), &overflow);
+  TAEDA_CHECK(overflow == 0 && n > 0 && n <= std::numeric_limits<int>::max(),
+              "set_num_threads: expects a positive integer, got ",
+              overflow != 0 ? std::string("one of too many digits")
+                            : std::to_string(n));
+  set_num_threads(static_cast<int>(n));
 }
 
 void set_default(ScalarType t) {

@@ -84,9 +84,11 @@ PyObject* requires_grad_(const MethodArgs& m) {
 
 PyTypeObject* subclass_of(PyObject* cls) {
   auto* type = reinterpret_cast<PyTypeObject*>(cls);
-  TAEDA_CHECK_AS(Type,
-                 PyType_Check(cls) && PyType_IsSubtype(type, tensor_base_type),
-                 "cls must be a subclass of Tensor");
+  TAEDA_CHECK_AS(
+      Type,
+      PyType_Check(cls) && PyType_IsSubtype(type, tensor_base_type),
+      "Creating a Tensor subclass from a class that does not inherit "
+      "from Tensor: cls must be a subclass of Tensor");
   return type;
 }
 

@@ -25,7 +25,14 @@ bool is_nested(PyObject* o) {
 }
 
 Ref sequence_of(PyObject* o) {
-  return checked(PySequence_Fast(o, "not a sequence"));
+  PyObject* items = PySequence_Fast(o, "not a sequence");
+  if (items == nullptr && PyErr_ExceptionMatches(PyExc_TypeError)) {
+    PyErr_Clear();
+    raise(PyExc_ValueError,
+          "could not determine the shape of object type '{}'",
+          type_name_of(o));
+  }
+  return checked(items);
 }
 
 // The shape by the first elements, of which a tensor counts as a number; fill()

@@ -129,6 +129,8 @@ void check_one_element(const TensorBase& t) {
 }
 PyObject* to_long(const TensorBase& t) {
   check_one_element(t);
+  TAEDA_CHECK(!t.is_complex(),
+              "value cannot be converted to type int64_t without overflow");
   return PyNumber_Long(checked(item_object(t)).get());
 }
 PyObject* to_float(const TensorBase& t) {

@@ -145,8 +145,23 @@ PyObject* hand_over(const Ref& function, const Call& call) {
   return run_override(function.get(), overriders, args.get(), kwargs.get());
 }
 
-PyObject* has_one(PyObject*, PyObject* o) { return boolean(overrides(o)); }
+// While a call skips its own override (`redispatch`): the state to return to
+// once the called function asks who overrides it.
+thread_local OverrideState* skipping = nullptr;
+// Whether this is the question that is skipped; answers "nobody" then.
+bool skipped() {
+  if (TAEDA_LIKELY(!skipping)) return false;
+  OverrideState& before = *std::exchange(skipping, nullptr);
+  override_state.subclasses_enabled = before.subclasses_enabled;
+  override_state.modes_enabled = before.modes_enabled;
+  return true;
+}
+
+PyObject* has_one(PyObject*, PyObject* o) {
+  return boolean(!skipped() && overrides(o));
+}
 PyObject* has_any(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (skipped()) return boolean(false);
   bool found = modes_active();
   for (Py_ssize_t i = 0; i < n && !found; ++i) found = overrides(args[i]);
   return boolean(found);
@@ -183,6 +198,30 @@ py::object disabled(const py::object& function,
     bool before = std::exchange(override_state.subclasses_enabled, false);
     ~Restore() { override_state.subclasses_enabled = before; }
   } restore;
+  py::tuple packed(args);
+  PyObject* keywords = kwargs.is_none() ? nullptr : kwargs.ptr();
+  return owned(PyObject_Call(function.ptr(), packed.ptr(), keywords));
+}
+
+// Calls `function` as if nothing overrode it. A function of the library's own
+// calls nothing that could be overridden; one written in Python first asks who
+// overrides it, and from then on everything may be again.
+py::object redispatch(const py::object& function,
+                      const py::object&,
+                      const py::object& args,
+                      const py::object& kwargs) {
+  OverrideState before = override_state;
+  OverrideState* outer = std::exchange(skipping, &before);
+  struct Restore {
+    OverrideState& before;
+    OverrideState* outer;
+    ~Restore() {
+      override_state.subclasses_enabled = before.subclasses_enabled;
+      override_state.modes_enabled = before.modes_enabled;
+      skipping = outer;
+    }
+  } restore{before, outer};
+  override_state.subclasses_enabled = override_state.modes_enabled = false;
   py::tuple packed(args);
   PyObject* keywords = kwargs.is_none() ? nullptr : kwargs.ptr();
   return owned(PyObject_Call(function.ptr(), packed.ptr(), keywords));
@@ -285,6 +324,7 @@ void init_torch_function(PyObject* module) {
 void bind_torch_function(PyObject* module) {
   py::module_ m = as_module(module);
   m.def("_handle_torch_function", handle);
+  m.def("_skip_one_hop_torch_function", redispatch);
   m.def("_is_torch_function_enabled",
         [] { return override_state.subclasses_enabled; });
   m.def("_is_torch_function_all_disabled", [] {

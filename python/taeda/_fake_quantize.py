@@ -258,14 +258,25 @@ def _loss(row, low, high, bits: int) -> float:
     return (row - (q * scale + low)).square().sum().sqrt().item()
 
 
-def dequantize(input):
+def dequantize(input=None, *, tensors=None):
     """The values of a tensor in float32.
 
     Args:
-        input (Tensor): of any dtype; there are no quantized tensors here.
+        input (Tensor): of any dtype; there are no quantized tensors here. A list of
+            quantized tensors in PyTorch.
+        tensors: another name for the list.
+
+    Raises:
+        NotImplementedError: a list, whose tensors would all have to be quantized.
 
     Example:
         >>> taeda.dequantize(taeda.ones(1, dtype=taeda.float16)).dtype
         taeda.float32
     """
+    if input is None:
+        input = tensors
+    if isinstance(input, (tuple, list)):
+        raise NotImplementedError(
+            "Could not run 'aten::dequantize.tensors': there are no quantized tensors"
+        )
     return input.to(taeda.float32)

@@ -188,11 +188,13 @@ def set_num_interop_threads(num: int) -> None:
     code, which could fork, is not implemented.
 
     Raises:
-        RuntimeError: less than one.
+        RuntimeError: less than one, or more than any machine has.
     """
     global _interop_threads
-    if num <= 0:
-        raise RuntimeError("expects a positive integer")
+    if not 0 < num < 2**31:
+        raise RuntimeError(
+            f"set_num_interop_threads: expects a positive integer, got {num}"
+        )
     _interop_threads = num
 
 

@@ -17,13 +17,15 @@ def _override(function, tensors, *args, **kwargs):
 
 
 def _asking(method):
-    """A method that `__torch_function__` of the tensor may take over."""
+    """A method that `__torch_function__` of the tensor may take over, or a function
+    of `input`."""
 
     @functools.wraps(method)
-    def asking(self, *args, **kwargs):
-        if _overrides(self):
-            return _override(asking, (self,), self, *args, **kwargs)
-        return method(self, *args, **kwargs)
+    def asking(*args, **kwargs):
+        tensor = args[0] if args else kwargs.get("input")
+        if _overrides(tensor):
+            return _override(asking, (tensor,), *args, **kwargs)
+        return method(*args, **kwargs)
 
     return asking
 
@@ -304,7 +306,7 @@ class Tensor(_C.TensorBase):
     def apply_(self, callable):
         """Replace each element by callable(element); for CPU tensors, slow."""
         values = [callable(value) for value in self.reshape(-1).tolist()]
-        return _refill(self, values)
+        return _refill(self, values, "apply_")
 
     def index(self, positions, dims):
         """The entries where some dims have some places.
@@ -335,21 +337,32 @@ class Tensor(_C.TensorBase):
     def map_(self, other, callable):
         """Replace each element by callable(element, other's element); slow."""
         if other.requires_grad:
-            raise RuntimeError("map_ needs tensors that require no grad")
+            raise RuntimeError(
+                "Can't call map_() with a tensor that requires grad; detach it first"
+            )
         others = other.expand_as(self).reshape(-1).tolist()
         pairs = zip(self.reshape(-1).tolist(), others, strict=True)
-        return _refill(self, [callable(a, b) for a, b in pairs])
+        return _refill(self, [callable(a, b) for a, b in pairs], "map_")
 
-    def new(self, *args, device=None, size=None, data=None, other=None):
+    def new(
+        self,
+        *args,
+        device=None,
+        size=None,
+        data=None,
+        other=None,
+        storage=None,
+    ):
         """A tensor of self's dtype and layout, on its device unless one is given.
 
         Args:
-            args: sizes; or one of `size`, `data` and `other`; or, for COO tensors,
-                indices, values and perhaps a size.
+            args: sizes; or one of `size`, `data`, `other` and `storage`; or, for COO
+                tensors, indices, values and perhaps a size.
             device: where.
             size: a tuple of sizes.
             data: numbers, nested sequences of them.
             other: a tensor of the same type, which is shared.
+            storage: one of the same type, which is shared.
 
         Example:
             >>> taeda.ones(1, dtype=taeda.int16).new(data=[1, 2])
@@ -357,7 +370,8 @@ class Tensor(_C.TensorBase):
         """
         if size is not None:
             args = (*args, _C.Size(size))
-        args = (*args, *(each for each in (data, other) if each is not None))
+        given = (data, other, storage)
+        args = (*args, *(each for each in given if each is not None))
         if self.is_sparse:
             from taeda._compat import sparse_types as types
         else:
@@ -560,16 +574,23 @@ for _name in (
     "is_set_to map2_ resize resize_as lu record_stream __div__ __idiv__ __long__"
     " __nonzero__ _repr_html_ is_distributed slice_inverse ipu mtia xpu eig lstsq"
     " solve symeig dequantize resize_as_sparse_ to_sparse_coo to_padded_tensor"
+    " int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points"
+    " q_scale q_zero_point qscheme"
 ).split():
     setattr(Tensor, _name, _Seldom(_name))
 
 
-def _refill(tensor, values: list):
+def _refill(tensor, values: list, method: str):
     if not tensor.is_cpu:
-        raise TypeError("apply_ and map_ are only implemented on CPU tensors")
+        raise TypeError(f"{method} is only implemented on CPU tensors")
     if tensor.requires_grad:
-        raise RuntimeError("apply_ and map_ need tensors that require no grad")
-    fresh = _C.tensor(values, dtype=tensor.dtype)
+        raise RuntimeError(
+            f"Can't call {method}() on a tensor that requires grad; detach it first"
+        )
+    try:
+        fresh = _C.tensor(values, dtype=tensor.dtype)
+    except ValueError as error:
+        raise TypeError(f"{method}: expected numbers; {error}") from None
     return tensor.copy_(fresh.reshape(tensor.shape))
 
 

@@ -193,5 +193,20 @@ def set_memory(tensor, source, offset: int, size, stride):
         for length in reversed(size[1:]):
             steps.append(steps[-1] * max(length, 1))
         stride = steps[::-1] if len(size) else ()
+    _check_within(tensor, storage, offset, size, stride)
     _C._set_storage(tensor, storage, offset, size, stride)
     return tensor
+
+
+def _check_within(tensor, storage, offset: int, size, stride) -> None:
+    """A tensor that keeps its shape is not the place to lengthen a storage."""
+    if tuple(size) != tuple(tensor.shape) or 0 in size or min(stride, default=0) < 0:
+        return
+    last = sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    needed = (offset + last + 1) * tensor.itemsize
+    if needed > storage.nbytes():
+        raise RuntimeError(
+            f"set_: sizes {[*size]}, strides {[*stride]} and storage offset {offset} "
+            f"need {needed} bytes and are out of bounds for storage of size "
+            f"{storage.nbytes()}"
+        )

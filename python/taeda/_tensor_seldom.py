@@ -24,9 +24,12 @@ def map2_(self, x, y, callable):
     from taeda._tensor import _refill
 
     if x.requires_grad or y.requires_grad:
-        raise RuntimeError("map2_ needs tensors that require no grad")
+        raise RuntimeError(
+            "Can't call map2_() with a tensor that requires grad; detach it first"
+        )
     flat = (t.expand_as(self).reshape(-1).tolist() for t in (self, x, y))
-    return _refill(self, [callable(*three) for three in zip(*flat, strict=True)])
+    values = [callable(*three) for three in zip(*flat, strict=True)]
+    return _refill(self, values, "map2_")
 
 
 def resize(self, *sizes):
@@ -136,6 +139,30 @@ def to_padded_tensor(self, padding: float, output_size=None):
     )
 
 
+def _of_quantized(name: str):
+    def method(self):
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the "
+            f"'{self.device.type.upper()}' backend: the tensor is not quantized"
+        )
+
+    method.__name__ = name
+    method.__doc__ = "Raises NotImplementedError: there are no quantized tensors here."
+    return method
+
+
+# What a quantized tensor's integers stand for.
+OF_QUANTIZED = (
+    "int_repr",
+    "q_per_channel_axis",
+    "q_per_channel_scales",
+    "q_per_channel_zero_points",
+    "q_scale",
+    "q_zero_point",
+    "qscheme",
+)
+
+
 def grad_dtype(self):
     """The dtype of a leaf's gradient: its own unless another was chosen.
 
@@ -200,6 +227,7 @@ METHODS = {
         resize_as_sparse_,
         to_sparse_coo,
         to_padded_tensor,
+        *(_of_quantized(name) for name in OF_QUANTIZED),
         _moving("ipu"),
         _moving("mtia"),
         _moving("xpu"),

@@ -90,11 +90,10 @@ def chain_matmul(*matrices, out=None):
         out (Tensor): gets the product, if given.
     """
     listed = _as_list(matrices)
+    options = {} if out is None else {"out": out}
     if _overrides_in(listed):
-        options = {} if out is None else {"out": out}
         return _override(chain_matmul, listed, *matrices, **options)
-    product = _native("chain_matmul")(listed)
-    return product if out is None else out.resize_(product.shape).copy_(product)
+    return _native("chain_matmul")(listed, **options)
 
 
 def broadcast_shapes(*shapes):

@@ -19,6 +19,7 @@ __all__ = [
     "has_torch_function_variadic",
     "is_tensor_like",
     "is_tensor_method_or_property",
+    "redispatch_function",
     "resolve_name",
     "wrap_torch_function",
 ]
@@ -45,6 +46,33 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
         TypeError: all of them returned NotImplemented.
     """
     return _C._handle_torch_function(public_api, relevant_args, *args, **kwargs)
+
+
+def redispatch_function(func, types, args, kwargs):
+    """Call a function past the override that is being answered.
+
+    For a `__torch_function__` that wants what the function does. Functions that it
+    calls in turn are overridden as ever, by its tensors of a subclass or by modes.
+
+    Args:
+        func, types, args, kwargs: as `__torch_function__` got them; `kwargs` may be
+            None.
+
+    Returns:
+        What `func` returns without this override.
+
+    Example:
+        >>> class Named(taeda.Tensor):
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         found = taeda.overrides.redispatch_function(
+        ...             func, types, args, kwargs
+        ...         )
+        ...         return func.__name__, found
+        >>> taeda.exp(taeda.zeros(1).as_subclass(Named))
+        ('exp', tensor([1.]))
+    """
+    return _C._skip_one_hop_torch_function(func, types, args, kwargs)
 
 
 def wrap_torch_function(dispatcher):

@@ -483,6 +483,7 @@ def _derived(op: Operator, composite: bool) -> list[str]:
         True: "write_out",
         False: "derived::write_exact",
         "within_kind": "derived::write_within_kind",
+        "safely": "derived::write_safely",
     }[casts]
     if len(given) == 1:
         return [f'{write}("{name}", {laid.format(call)}, {given[0]});']

@@ -402,6 +402,17 @@ def _add_complex() -> None:
         complex_partials=("0",),
         conj_partials=("1",),
     )
+    # A product with 1j would make NaN of an infinite part.
+    _add(
+        "with_imag",
+        SAME,
+        "1",
+        "0",
+        numpy="np.real({0}) + (1j * np.real({1}) if np.iscomplexobj({0}) else 0)",
+        complex_ok=True,
+        complex_partials=("0.5", "0.5j"),
+        conj_partials=("0.5", "0.5j"),
+    )
     _add(
         "real",
         REAL,

@@ -121,7 +121,9 @@ class Reduction:
 
 
 def _casts_out(node: Node) -> bool | str:
-    return boolean(node) if node.tag == "bool" else one_of("within_kind")(node)
+    return (
+        boolean(node) if node.tag == "bool" else one_of("within_kind", "safely")(node)
+    )
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ class Composite:
     `call` is C++ text (`return ops::mul(self, self);`) or the name of a function in
     taeda::native that takes the arguments. With `casts_out` an out= tensor may have any
     dtype that the result can be cast to; `within_kind` wants a complex one for complex
-    results and a floating point one for others.
+    results and a floating point one for others; `safely` is true with the phrase that
+    linear algebra has for what is refused.
     """
 
     call: Text = entry(text)

@@ -30,6 +30,8 @@ class ReductionKernel:
     out_kind: str
     has_identity: bool = True
     when: When = ()
+    # Whether results are converted to out= instead of computed in its dtype.
+    casts_out: bool = False
 
 
 def reduction_kernels(record: Record, overload: Overload) -> list[ReductionKernel]:
@@ -74,6 +76,7 @@ def _kernel(overload: Overload, name: str, when: When, fold: Fold) -> ReductionK
         out_kind(body),
         fold.empty != "error",
         when,
+        body.dtypes.promote == "float_only",
     )
 
 
@@ -111,6 +114,8 @@ def reduction_call(op: Operator, kernel: ReductionKernel) -> list[str]:
         return [f'write_inplace("{op.record.name}", {call}, self);']
     out = op.schema.mutable_args[0].name
     write = "write_truth" if kernel.out_kind == "Bool" else "derived::write_exact"
+    if kernel.casts_out:
+        write = "write_out"
     return [f'{write}("{op.record.name}", {call}, {out});']
 
 
@@ -125,7 +130,7 @@ def _reduce_expression(op: Operator, kernel: ReductionKernel) -> str:
         fields.append(".keepdim = keepdim")
     if "dtype" in arguments:
         given = "dtype"
-        if op.form == "out" and kernel.out_kind == "Same":
+        if op.form == "out" and kernel.out_kind == "Same" and not kernel.casts_out:
             # What is not said is the dtype of the result.
             out = op.schema.mutable_args[0].name
             given = f'derived::dtype_into("{op.record.name}", dtype, {out})'

@@ -13,7 +13,7 @@ import sys
 import types
 from pathlib import Path
 
-from . import compiler
+from . import compiler, custom_ops
 
 __all__ = ["Finder", "Missing", "install", "missing"]
 
@@ -317,6 +317,7 @@ def install(tests: Path) -> None:
     sys.modules["torch._vendor.packaging.version"] = version
     taeda._lazy.ts_backend = types.SimpleNamespace(init=lambda: None)
     compiler.install(site, _Loader)
+    custom_ops.install()
     for name, other in DTYPES.items():
         if not isinstance(getattr(taeda, name, None), taeda.dtype):
             setattr(taeda, name, getattr(taeda, other))

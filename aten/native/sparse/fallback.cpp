@@ -12,6 +12,7 @@
 #include <taeda/gen/ops/ne.h>
 #include <taeda/gen/ops/resize_.h>
 #include <taeda/gen/ops/to.h>
+#include <taeda/gen/ops/to_dense.h>
 #include <taeda/gen/ops/zeros.h>
 
 #include <algorithm>
@@ -35,6 +36,12 @@ Forms& functional_forms() {
 void write_result(const OperatorEntry& op,
                   const Tensor& target,
                   const Tensor& result) {
+  if (op.info->form == Form::InPlace && !is_sparse(target) &&
+      is_sparse(result)) {
+    // A dense tensor times a sparse one is sparse, but in place it is dense.
+    write_result(op, target, ops::to_dense(result));
+    return;
+  }
   TAEDA_CHECK(is_sparse(target) == is_sparse(result),
               op.qualified_name(),
               ": a ",

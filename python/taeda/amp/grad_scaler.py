@@ -33,6 +33,16 @@ def _needs(condition: bool, text: str) -> None:
         raise AssertionError(text)
 
 
+def _numbers_of(param):
+    """A gradient's numbers, of a sparse one those that it holds."""
+    if not param.grad.is_sparse:
+        return param.grad
+    if param.grad.dtype == taeda.float16:
+        # What stands twice at a place may overflow in sum.
+        param.grad = param.grad.coalesce()
+    return param.grad._values()
+
+
 class GradScaler:
     """Scales losses up and gradients back down, skipping steps that overflowed.
 
@@ -169,7 +179,7 @@ class GradScaler:
                     continue
                 if param.grad.dtype == taeda.float16 and not allow_fp16:
                     raise ValueError("Attempting to unscale FP16 gradients.")
-                grads[param.grad.device].append(param.grad)
+                grads[param.grad.device].append(_numbers_of(param))
         found = {device: found_inf.to(device, copy=True) for device in grads}
         with taeda.no_grad():
             for device, of_device in grads.items():

@@ -19,6 +19,7 @@ __all__ = [
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
+    "keep_portable_guards_unsafe",
     "keep_tensor_guards_unsafe",
     "list_backends",
     "load_cache_artifacts",
@@ -39,6 +40,7 @@ __getattr__ = attributes(
     __name__,
     {
         "get_default_backend": "_backends",
+        "keep_portable_guards_unsafe": "_filters",
         "keep_tensor_guards_unsafe": "_filters",
         "load_cache_artifacts": "_artifacts",
         "save_cache_artifacts": "_artifacts",

@@ -7,6 +7,7 @@ guards were left out runs even where it no longer computes what the program says
 from __future__ import annotations
 
 __all__ = [
+    "keep_portable_guards_unsafe",
     "keep_tensor_guards_unsafe",
     "skip_all_guards_unsafe",
     "skip_guard_on_all_nn_modules_unsafe",
@@ -55,6 +56,23 @@ def keep_tensor_guards_unsafe(guard_entries, keep_parameters: bool = False):
     return [
         entry.guard_type == "TENSOR_MATCH"
         and (keep_parameters or not isinstance(entry.value, Parameter))
+        for entry in guard_entries
+    ]
+
+
+def keep_portable_guards_unsafe(guard_entries) -> list[bool]:
+    """Keeps guards that mean something outside of Python.
+
+    Those are what tensors that are no globals look like, sizes, and the global state
+    (gradients, autocast, ...).
+
+    Example:
+        >>> filter = taeda.compiler.keep_portable_guards_unsafe
+        >>> net = taeda.compile(taeda.nn.ReLU(), options={"guard_filter_fn": filter})
+    """
+    return [
+        entry.guard_type in ("GLOBAL_STATE", "SHAPE_ENV")
+        or (entry.guard_type == "TENSOR_MATCH" and not entry.is_global)
         for entry in guard_entries
     ]
 

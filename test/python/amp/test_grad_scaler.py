@@ -241,3 +241,29 @@ def test_a_step_that_asks_for_the_scaler_gets_it():
         scaler.step(optimizer)
     assert optimizer.given is scaler
     assert optimizer.factors == (False, False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("last", [64.0, float("inf"), float("nan")])
+def test_sparse_gradients_are_unscaled(dtype, last):
+    results = []
+    for m in (taeda, torch):
+        weight = m.zeros(2, 3, dtype=getattr(m, dtype), requires_grad=True)
+        places = m.tensor([[0, 1, 1], [2, 0, 2]])
+        numbers = m.tensor([16.0, 32.0, last], dtype=weight.dtype)
+        weight.grad = m.sparse_coo_tensor(places, numbers, (2, 3))
+        found = m.amp.GradScaler("cpu")._unscale_grads_(
+            m.optim.SGD([weight]), m.full((1,), 0.25), m.zeros(1), True
+        )
+        results.append((found[weight.device].item(), weight.grad.to_dense().tolist()))
+    assert repr(results[0]) == repr(results[1])
+
+
+def test_what_overflows_in_sum_counts():
+    weight = taeda.zeros(2, dtype=taeda.float16, requires_grad=True)
+    numbers = taeda.tensor([64000.0, 64000.0], dtype=taeda.float16)
+    weight.grad = taeda.sparse_coo_tensor(taeda.tensor([[0, 0]]), numbers, (2,))
+    found = taeda.amp.GradScaler("cpu")._unscale_grads_(
+        taeda.optim.SGD([weight]), taeda.full((1,), 0.25), taeda.zeros(1), True
+    )
+    assert found[weight.device].item() == 1

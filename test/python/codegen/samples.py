@@ -66,6 +66,7 @@ REAL: dict[str, tuple[Sequence[float], ...]] = {
         "maximum minimum fmax fmin nextafter logaddexp logaddexp2".split(),
         (_ANY, _OTHER),
     ),
+    "with_imag": (_ANY, _OTHER),
     **dict.fromkeys("xlogy xlog1py".split(), (_ANY, _POSITIVE)),
     **dict.fromkeys("igamma igammac".split(), (_POSITIVE, (0.9, 0.4, 2.2, 3.1))),
     **dict.fromkeys(
@@ -94,7 +95,7 @@ COMPLEX: dict[str, tuple[Sequence[complex], ...]] = {
         (_Z,),
     ),
     **dict.fromkeys("abs sgn conj real imag angle".split(), (_Z,)),
-    "pow": (_Z, _W),
+    **dict.fromkeys("pow with_imag".split(), (_Z, _W)),
 }
 # Functions whose derivatives end here; test/python/distributions has their values, and
 # index maps those of `single`; test_special_accuracy.py those of aten/math/shared.h.

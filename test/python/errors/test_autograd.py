@@ -105,7 +105,7 @@ x._version)\
   # Inference tensors do not track version counter.
 copy.deepcopy(Leaf(2) * 2)  # created explicitly by the user (graph leaves) support the
 Leaf(2).__dlpack__()  # __dlpack__: Can't export tensors that require gradient
-Leaf(2).apply_(abs)  # apply_ and map_ need tensors that require no grad
+Leaf(2).apply_(abs)  # Can't call apply_() on a tensor that requires grad
 m.histc(Leaf(2), 2).sum().backward()  # derivative for histc is not implemented
 ones(1).register_hook(print)  # cannot register a hook on a tensor that doesn't require
 function(forward=lambda ctx, x: x * 1).apply(Leaf(1)).sum().backward()\
@@ -134,7 +134,7 @@ Leaf(2) * x)\
 m.heaviside(Leaf(2), ones(2)).sum().backward()  # element 0 of tensors does not require
 (x := Leaf(2), y := x.exp(), y.detach().add_(1), y.sum().backward())\
   # been modified by an inplace operation: [float32 tensor [2]], which is output 0
-ones(2).map_(Leaf(2), max)  # map_ needs tensors that require no grad
+ones(2).map_(Leaf(2), max)  # Can't call map_() with a tensor that requires grad
 m.add(ones(2), 1, out=Leaf(3).exp())  # add(): functions with out=... arguments don't
 (i := m.inference_mode(), i.__enter__(), x := ones(2), i.__exit__(None, None, None), \
 x.add_(Leaf(2)))\

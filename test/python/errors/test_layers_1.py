@@ -68,12 +68,12 @@ m.convolution(ones(1, 1, 4), ones(1, 1, 2, 2), None, [1], [0], [1], False, [0], 
 m.convolution(ones(1, 1, 1, 1, 1, 1), ones(1, 1, 1, 1, 1, 1), None, [1], [0], [1], \
 False, [0], 1)\
   # convolution: at most 3 spatial dims, got 4
-F.conv2d(ones(1, 1, 4, 4), doubles(1, 1, 2, 2))  # (float32) and weight type (float64)
+F.conv2d(ones(1, 1, 4, 4), doubles(1, 1, 2, 2))  # (Float) and weight type (Double)
 F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 0, 2))  # not supported, got weight of size [1, 1,
 F.conv2d(ones(1, 2, 4, 4), ones(1, 1, 2, 2), groups=2)\
   # Given groups=2, expected weight to be at least 2 at dimension 0, but got weight
 F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), doubles(1))\
-  # Input type (float32) and bias type (float64) should be the same
+  # Input type (Float) and bias type (Double) should be the same
 F.conv_transpose2d(ones(1, 1, 1, 1), ones(1, 1, 1, 1), padding=1)\
   # size per channel: (1 x 1). Calculated output size per channel is too small: -1
 F.conv2d(ones(4, 4), ones(1, 1, 2, 2))  # or 4D (batched) input to conv2d, but got input

@@ -57,6 +57,7 @@ m.empty_strided((2,), (1, 1))  # mismatch in length of strides and shape, got [1
 m.eye(-1)  # n must be greater or equal to 0, got -1
 m.eye(2, -1)  # m must be greater or equal to 0, got -1
 m.diff(T(1.0))  # diff expects input to be at least one-dimensional
+m.diff(ones(2), prepend=ones(1, 1))  # diff expects prepend or append to be the same
 m.diff(ones(2), -1)  # order must be non-negative but got -1
 m.frexp(longs(2))  # torch.frexp() only supports floating-point dtypes, got Long
 m.rrelu(ones(2), 2, 1)  # should be less than or equal to the upper bound, got 2 and 1
@@ -244,7 +245,7 @@ m.cov(ones(2, 2), aweights=-ones(2))  # cov(): aweights cannot be negative
 
 OWN = """
 m.empty(2, layout=m.sparse_coo)\
-  # NotImplementedError: empty: layout sparse_coo is not supported yet
+  # NotImplementedError: empty: not implemented for sparse types, got layout sparse_coo
 m.trapezoid(ones(2), T(1.0))  # RuntimeError: trapezoid: There must be one `x` value for
 m.ops.aten._local_scalar_dense(ones(2))\
   # RuntimeError: _local_scalar_dense: expected a tensor with one element, got [2]

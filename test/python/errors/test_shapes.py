@@ -83,7 +83,7 @@ m._pack_padded_sequence(ones(0, 2), T([]), False)  # Cannot pack empty tensors
 m._pack_padded_sequence(ones(2, 2, 1), T([1, 0]), False)\
   # samples has to be greater than 0, but found an element in 'lengths' that is <= 0
 m.gather(ones(2, 2), 0, longs(2))  # gather: Index tensor must have the same number of
-m.gather(ones(2), 0, T([0]), out=doubles(1))  # to have dtype float32, but got float64
+m.gather(ones(2), 0, T([0]), out=doubles(1))  # to have dtype float, but got double
 m.scatter(ones(2), 0, T([0]), doubles(1))  # scatter(): Expected self.dtype to be equal
 m.scatter_reduce(complexes(2), 0, T([0]), complexes(1), reduce='amax')\
   # scatter_reduce: complex numbers have no order

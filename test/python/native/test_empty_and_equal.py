@@ -144,3 +144,52 @@ def test_recurrent_layers_of_an_empty_batch(kind) -> None:
     assert out.shape == (5, 0, 8) and state.shape == (4, 0, 4)
     out.sum().backward()
     assert layer.weight_ih_l0.grad.count_nonzero() == 0
+
+
+def test_vectors_without_elements_are_joined_along_any_dim():
+    for library in (taeda, torch):
+        empty = library.empty(0)
+        assert library.cat([empty, empty], dim=1).shape == (0,)
+        x = library.ones(2, 3)
+        assert library.cat([empty, x, empty], dim=1).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "dtype, most", [("uint8", 256), ("int8", 128), ("int16", 32768), ("float16", 2049)]
+)
+def test_permutations_of_as_many_numbers_as_a_dtype_has(dtype, most):
+    for library in (taeda, torch):
+        numbers = library.randperm(most, dtype=getattr(library, dtype))
+        assert sorted(numbers.tolist()) == list(range(most))
+        with pytest.raises(RuntimeError):
+            library.randperm(most + 1, dtype=getattr(library, dtype))
+
+
+def test_complex_numbers_of_a_16_bit_default():
+    for library in (taeda, torch):
+        before = library.get_default_dtype()
+        library.set_default_dtype(library.float16)
+        try:
+            assert library.full((2,), 1j).dtype == library.complex64
+        finally:
+            library.set_default_dtype(before)
+
+
+def test_complex_numbers_are_no_whole_ones():
+    for library in (taeda, torch):
+        assert complex(library.tensor([1.5j])) == 1.5j
+        with pytest.raises(RuntimeError, match="cannot be converted to type"):
+            int(library.tensor(1.5j))
+
+
+def test_sequences_without_items_have_no_shape():
+    class Sequence:
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, place):
+            raise TypeError
+
+    for library in (taeda, torch):
+        with pytest.raises(ValueError, match="could not determine the shape"):
+            library.tensor(Sequence())

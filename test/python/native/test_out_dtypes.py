@@ -91,5 +91,5 @@ def test_sums_are_computed_in_the_dtype_of_out(name):
 
     assert result(taeda).tolist() == result(torch).tolist()
     x, out = taeda.ones(2, 2), taeda.empty(0, dtype=taeda.float64)
-    with pytest.raises(RuntimeError, match="Float, but got Double"):
+    with pytest.raises(RuntimeError, match="float, but got double"):
         getattr(taeda, name)(x, 0, dtype=taeda.float32, out=out)

@@ -190,5 +190,5 @@ def test_scans_of_a_dtype_write_into_that_dtype_alone(name):
     out = taeda.empty(3, dtype=taeda.int8)
     assert scan(x, 0, dtype=taeda.int8, out=out) is out
     assert scan(x, 0, out=out).tolist() == scan(x, 0).tolist()
-    with pytest.raises(RuntimeError, match="Long, but got Char"):
+    with pytest.raises(RuntimeError, match="long int, but got signed char"):
         scan(x, 0, dtype=taeda.int64, out=out)

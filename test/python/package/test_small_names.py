@@ -128,3 +128,54 @@ def test_errors_of_accelerators_can_be_caught() -> None:
         assert issubclass(library.FatalError, Exception)
         assert not issubclass(library.FatalError, RuntimeError)
         assert library.AcceleratorError.__module__ == library.__name__
+
+
+@pytest.mark.parametrize(
+    "name",
+    "int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points"
+    " q_scale q_zero_point qscheme".split(),
+)
+def test_questions_of_quantized_tensors_are_refused_by_others(name: str) -> None:
+    for library in (taeda, torch):
+        with pytest.raises(NotImplementedError, match=f"Could not run 'aten::{name}'"):
+            getattr(library.ones(2), name)()
+
+
+def test_a_list_to_dequantize_has_quantized_tensors() -> None:
+    for library in (taeda, torch):
+        with pytest.raises(NotImplementedError, match="aten::dequantize.tensors"):
+            library.dequantize([library.ones(2)])
+
+
+def test_tensors_by_the_name_of_their_parameter() -> None:
+    for library in (taeda, torch):
+        x = library.ones(2, 3)
+        assert library.numel(input=x) == 6
+        assert library.is_floating_point(input=x)
+        assert not library.is_complex(input=x)
+        assert library.is_nonzero(input=x[0, 0])
+        assert library.get_device(input=x) == -1
+        assert library.fft.fftshift(input=x).shape == x.shape
+        assert x.new(storage=x.storage()).tolist() == [1] * 6
+
+
+def test_guards_that_mean_something_outside_of_python() -> None:
+    class Entry:
+        def __init__(self, guard_type: str, is_global: bool) -> None:
+            self.guard_type, self.is_global = guard_type, is_global
+
+    kinds = ("GLOBAL_STATE", "SHAPE_ENV", "TENSOR_MATCH", "ID_MATCH")
+    entries = [Entry(kind, is_global) for kind in kinds for is_global in (True, False)]
+    ours, theirs = (
+        library.compiler.keep_portable_guards_unsafe(entries)
+        for library in (taeda, torch)
+    )
+    assert ours == theirs
+
+
+def test_a_tensor_that_keeps_its_shape_stays_within_the_storage() -> None:
+    for library in (taeda, torch):
+        x = library.ones(2)
+        with pytest.raises(RuntimeError, match="out of bounds for storage of size 8"):
+            x.set_(x.untyped_storage(), 1, (2,), (1,))
+        assert x.set_(x.untyped_storage(), 1, (1,), (1,)).tolist() == [1]

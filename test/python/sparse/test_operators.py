@@ -205,3 +205,18 @@ def test_differences_are_computed_in_the_dtype_of_the_result(other: str) -> None
         b = lib.tensor([7, 2, 0], dtype=getattr(lib, other)).to_sparse()
         assert (a - b).to_dense().tolist() == [-4, -2, -5]
         assert a.sub_(b).to_dense().tolist() == [-4, -2, -5]
+
+
+@pytest.mark.parametrize("coalesced", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dense_tensors_times_sparse_ones_in_place(coalesced, dtype):
+    results = []
+    for library in (taeda, torch):
+        places = library.tensor([[0, 0, 2]])
+        numbers = library.tensor([1.0, 2.0, 3.0], dtype=getattr(library, dtype))
+        sparse = library.sparse_coo_tensor(places, numbers, (3,))
+        sparse = sparse.coalesce() if coalesced else sparse
+        dense = library.tensor([2.0, 3.0, 4.0], dtype=library.float32)
+        assert dense.mul_(sparse) is dense
+        results.append(dense.tolist())
+    assert results[0] == results[1] == [6, 0, 12]
