@@ -1,5 +1,6 @@
 // Activations with options, over pointwise records; what they refuse.
 #include <taeda/aten/iter/output.h>
+#include <taeda/aten/native/formula_support.h>
 #include <taeda/gen/native/_prelu_kernel_backward.h>
 #include <taeda/gen/native/celu.h>
 #include <taeda/gen/native/gelu.h>
@@ -18,6 +19,8 @@
 #include <taeda/gen/ops/neg.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/where.h>
+
+#include <limits>
 
 namespace taeda::native {
 
@@ -53,8 +56,14 @@ void check_hardtanh(const Tensor& self,
 }
 
 void check_softshrink(const Tensor& self, const Scalar& lambd) {
-  TAEDA_CHECK(lambd.to_double() >= 0,
-              "softshrink: lambda must be in range [0, inf) for input dtype ",
+  // Integers are refused by their dtype.
+  const double most = is_integral(self.dtype(), /*include_bool=*/true)
+                          ? std::numeric_limits<double>::max()
+                          : limit_or(std::nullopt, self.dtype(), 1.0);
+  TAEDA_CHECK(lambd.to_double() >= 0 && lambd.to_double() <= most,
+              "softshrink: lambda must be in range [0, ",
+              most,
+              "] for input dtype ",
               self.dtype(),
               ", but found ",
               lambd);

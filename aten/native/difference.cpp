@@ -18,8 +18,10 @@
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/uniform_.h>
 #include <taeda/gen/ops/where.h>
+
 #include <taeda/gen/sym/narrow.h>
 #include <taeda/gen/sym/new_empty.h>
+#include <cmath>
 
 #include <algorithm>
 #include <vector>
@@ -100,6 +102,10 @@ Tensor rrelu(const Tensor& self,
              bool training,
              const std::optional<Generator>& generator) {
   double low = lower.to_double(), high = upper.to_double();
+  TAEDA_CHECK(
+      std::isfinite(low), "rrelu: lower bound must be finite, got ", low);
+  TAEDA_CHECK(
+      std::isfinite(high), "rrelu: upper bound must be finite, got ", high);
   TAEDA_CHECK(low <= high,
               "rrelu: Lower bound should be less than or equal to the upper "
               "bound, got ",

@@ -137,6 +137,7 @@ void max_unpool3d_shape(const Spec<I>& self,
                         ArrayRef<int64_t> stride,
                         ArrayRef<int64_t> padding,
                         Plan<I>& plan) {
+  plan_unpool("max_unpool3d", self, indices, output_size, 3, plan);
   TAEDA_CHECK(stride.size() == 3 && padding.size() == 3,
               "max_unpool3d: stride and padding should have 3 elements, got ",
               stride,
@@ -146,7 +147,6 @@ void max_unpool3d_shape(const Spec<I>& self,
               "max_unpool3d: strides should be greater than zero, but got "
               "stride: ",
               stride);
-  plan_unpool("max_unpool3d", self, indices, output_size, 3, plan);
 }
 TAEDA_SHAPE(max_unpool3d_shape);
 

@@ -2,6 +2,7 @@
 #include <taeda/aten/native/pooling.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace taeda::native {
 
@@ -78,6 +79,15 @@ void check_input(std::string_view op, const Spec<I>& input, int64_t dims) {
 
 template <class I>
 void check_window(std::string_view op, const PoolOver<I>& p, size_t at) {
+  // Beyond, a window's reach would wrap around.
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  for (int64_t n :
+       {p.kernel[at], p.stride[at], p.padding[at], p.dilation[at]}) {
+    TAEDA_CHECK(n <= kMost && n >= -kMost,
+                op,
+                ": value cannot be converted to type int without overflow: ",
+                n);
+  }
   TAEDA_CHECK(p.kernel[at] > 0,
               op,
               ": kernel size should be greater than zero, but got ",

@@ -66,12 +66,14 @@ I check_layer(int64_t mode,
   const SizesOver<I> z(mode, input, h0, w_hh);
   I rows = check_rows(input, h0, counts);
   TAEDA_CHECK(z.gates == gates_of(mode) * z.hidden,
-              "rnn: expected ",
+              "rnn: weight_hh first dim must be ",
               gates_of(mode),
-              " gates of one width, got w_hh ",
-              w_hh.sizes());
-  check_matrix("w_ih", w_ih, z.gates, z.input);
-  check_matrix("w_hh", w_hh, z.gates, z.state);
+              " * hidden_size = ",
+              gates_of(mode) * z.hidden,
+              ", but got ",
+              z.gates);
+  check_matrix("weight_ih", w_ih, z.gates, z.input);
+  check_matrix("weight_hh", w_hh, z.gates, z.state);
   for (const Spec<I>* b : {&b_ih, &b_hh}) {
     if (b->defined()) check_shape("rnn", "a bias", *b, ArrayRef<I>(z.gates));
   }

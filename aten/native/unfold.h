@@ -53,7 +53,10 @@ Windows<I> make_windows(std::string_view op,
   for (size_t d = 0; d < 2; ++d) {
     I room =
         w.size[d] + 2 * w.padding[d] - (w.dilation[d] * (w.kernel[d] - 1) + 1);
-    w.count[d] = room < 0 ? I(0) : room / w.stride[d] + 1;
+    I short_of = w.stride[d] - 1 - room;  // rounds down where nothing fits
+    w.count[d] = room < 0 ? 1 - short_of / w.stride[d] : room / w.stride[d] + 1;
+  }
+  for (size_t d = 0; d < 2; ++d) {
     TAEDA_CHECK(w.count[d] > 0,
                 op,
                 ": Given spatial size ",
@@ -66,8 +69,11 @@ Windows<I> make_windows(std::string_view op,
                 padding,
                 ", stride=",
                 stride,
-                ", calculated shape of the array of sliding blocks is too "
-                "small (non-positive)");
+                ", calculated shape of the array of sliding blocks as (",
+                w.count[0],
+                ", ",
+                w.count[1],
+                "), which is too small: its components must be at least one");
   }
   return w;
 }

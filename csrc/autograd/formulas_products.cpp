@@ -65,42 +65,30 @@ Tensor rows_of(const Tensor& t) {
   return sym::reshape(t, {product_of(leading(t, 1)), size_from_end(t, 1)});
 }
 
-// A batch of one as the matrix it is, whose gradient is then one product that
-// sums over the other operand's batch, not a rounded product a matrix.
-Tensor without_batch_of_one(const Tensor& t) {
-  if (t.dim() <= 2) return t;
-  for (const SymInt& s : leading(t, 2)) {
-    if (s != 1) return t;
-  }
-  return sym::reshape(t, {size_from_end(t, 2), size_from_end(t, 1)});
-}
-
-Tensor in_shape(const Tensor& t, const Tensor& like) {
-  SymIntArrayRef sizes = symbolic_sizes(like);
+Tensor in_shape(const Tensor& t, SymIntArrayRef sizes) {
   return same_sizes(symbolic_sizes(t), sizes) ? t : sym::reshape(t, sizes);
 }
 
-// Vectors as matrices, and the gradient with the dims that they lack.
-struct AsMatrices {
-  Tensor a, b, grad;
-};
-AsMatrices as_matrices(const Tensor& grad, const Tensor& a, const Tensor& b) {
-  AsMatrices m{a, b, grad};
+// A vector as a matrix, and a batch of one as the matrix it is, whose gradient
+// is then one product that sums over the other operand's batch, not a rounded
+// product a matrix.
+Dims<SymInt> matrix_sizes(SymIntArrayRef sizes, bool left) {
+  const SymInt& last = sizes[sizes.size() - 1];
+  if (sizes.size() == 1) {
+    return left ? Dims<SymInt>{SymInt(1), last} : Dims<SymInt>{last, SymInt(1)};
+  }
+  for (const SymInt& s : sizes.slice(0, sizes.size() - 2)) {
+    if (s != 1) return Dims<SymInt>(sizes);
+  }
+  return {sizes[sizes.size() - 2], last};
+}
+
+// The gradient with the dims that it lacks where an operand was a vector.
+Tensor between_matrices(const Tensor& grad, size_t left, size_t right) {
   Dims<SymInt> sizes(symbolic_sizes(grad));
-  if (a.dim() == 1) {
-    m.a = sym::reshape(a, {1, size_from_end(a, 1)});
-    sizes.insert(sizes.end() - (b.dim() > 1), 1);
-  }
-  if (b.dim() == 1) {
-    m.b = sym::reshape(b, {size_from_end(b, 1), 1});
-    sizes.push_back(1);
-  }
-  if (static_cast<int64_t>(sizes.size()) != grad.dim()) {
-    m.grad = sym::reshape(grad, sizes);
-  }
-  m.a = without_batch_of_one(m.a);
-  m.b = without_batch_of_one(m.b);
-  return m;
+  if (left == 1) sizes.insert(sizes.end() - (right > 1), 1);
+  if (right == 1) sizes.push_back(1);
+  return in_shape(grad, sizes);
 }
 
 // The gradient of one matrix that multiplied a batch: one product that sums
@@ -115,34 +103,30 @@ Tensor shared_left_gradient(const Tensor& grad, const Tensor& b) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> matmul_gradients(const Tensor& grad,
-                                            const Tensor& a,
-                                            const Tensor& b,
-                                            std::array<bool, 2> wanted) {
-  Tensor ga, gb;
-  if (a.dim() == 1 && b.dim() == 1) {
-    if (wanted[0]) ga = ops::mul(grad, conj_of(b));
-    if (wanted[1]) gb = ops::mul(grad, conj_of(a));
-    return {ga, gb};
-  }
-  AsMatrices m = as_matrices(grad, a, b);
-  if (wanted[0]) {
-    if (m.a.dim() == 2 && m.b.dim() > 2) {
-      ga = shared_left_gradient(m.grad, m.b);
-    } else {
-      ga = sum_to(ops::matmul(m.grad, adjoint_of(m.b)), symbolic_sizes(m.a));
-    }
-    ga = in_shape(ga, a);
-  }
-  if (wanted[1]) {
-    if (m.b.dim() == 2 && m.a.dim() > 2) {
-      gb = ops::mm(adjoint_of(rows_of(m.a)), rows_of(m.grad));
-    } else {
-      gb = sum_to(ops::matmul(adjoint_of(m.a), m.grad), symbolic_sizes(m.b));
-    }
-    gb = in_shape(gb, b);
-  }
-  return {ga, gb};
+Tensor matmul_left_gradient(const Tensor& grad,
+                            SymIntArrayRef sizes,
+                            const Tensor& b) {
+  if (sizes.size() == 1 && b.dim() == 1) return ops::mul(grad, conj_of(b));
+  Dims<SymInt> left = matrix_sizes(sizes, /*left=*/true);
+  Tensor right = in_shape(b, matrix_sizes(symbolic_sizes(b), /*left=*/false));
+  Tensor g = between_matrices(grad, sizes.size(), static_cast<size_t>(b.dim()));
+  Tensor found = left.size() == 2 && right.dim() > 2
+                     ? shared_left_gradient(g, right)
+                     : sum_to(ops::matmul(g, adjoint_of(right)), left);
+  return in_shape(found, sizes);
+}
+
+Tensor matmul_right_gradient(const Tensor& grad,
+                             const Tensor& a,
+                             SymIntArrayRef sizes) {
+  if (sizes.size() == 1 && a.dim() == 1) return ops::mul(grad, conj_of(a));
+  Dims<SymInt> right = matrix_sizes(sizes, /*left=*/false);
+  Tensor left = in_shape(a, matrix_sizes(symbolic_sizes(a), /*left=*/true));
+  Tensor g = between_matrices(grad, static_cast<size_t>(a.dim()), sizes.size());
+  Tensor found = right.size() == 2 && left.dim() > 2
+                     ? ops::mm(adjoint_of(rows_of(left)), rows_of(g))
+                     : sum_to(ops::matmul(adjoint_of(left), g), right);
+  return in_shape(found, sizes);
 }
 
 std::tuple<Tensor, Tensor> addmv_gradients(const Tensor& grad,
@@ -150,34 +134,29 @@ std::tuple<Tensor, Tensor> addmv_gradients(const Tensor& grad,
                                            const Tensor& vec,
                                            const Scalar& alpha,
                                            std::array<bool, 2> wanted) {
-  auto [gm, gv] = matmul_gradients(grad, mat, vec, wanted);
+  Tensor gm, gv;
+  if (wanted[0]) gm = matmul_left_gradient(grad, symbolic_sizes(mat), vec);
+  if (wanted[1]) gv = matmul_right_gradient(grad, mat, symbolic_sizes(vec));
   // Scaled last: 16-bit sums must not see a rounded factor.
   if (wanted[0]) gm = times_scalar(gm, alpha.conj());
   if (wanted[1]) gv = times_scalar(gv, alpha.conj());
   return {gm, gv};
 }
 
-std::tuple<Tensor, Tensor, Tensor> linear_gradients(
-    const Tensor& grad,
-    const Tensor& input,
-    const Tensor& weight,
-    SymIntArrayRef bias_sizes,
-    std::array<bool, 3> wanted) {
-  Tensor gi, gw, gb;
-  if (weight.dim() == 1) {
-    auto [x, w] = matmul_gradients(grad, input, weight, {wanted[0], wanted[1]});
-    gi = x, gw = w;
-  } else {
-    Tensor w = weight.is_complex() ? conj_of(weight) : weight;
-    if (wanted[0]) gi = ops::matmul(grad, w);
-    if (wanted[1]) {
-      Tensor rows = rows_of(input), g = rows_of(grad);
-      if (rows.is_complex()) rows = conj_of(rows);
-      gw = ops::mm(ops::transpose(g, 0, 1), rows);
-    }
-  }
-  if (wanted[2]) gb = sum_to(grad, bias_sizes);
-  return {gi, gw, gb};
+Tensor linear_input_gradient(const Tensor& grad,
+                             SymIntArrayRef sizes,
+                             const Tensor& weight) {
+  if (weight.dim() == 1) return matmul_left_gradient(grad, sizes, weight);
+  return ops::matmul(grad, weight.is_complex() ? conj_of(weight) : weight);
+}
+
+Tensor linear_weight_gradient(const Tensor& grad,
+                              const Tensor& input,
+                              SymIntArrayRef sizes) {
+  if (sizes.size() == 1) return matmul_right_gradient(grad, input, sizes);
+  Tensor rows = rows_of(input);
+  if (rows.is_complex()) rows = conj_of(rows);
+  return ops::mm(ops::transpose(rows_of(grad), 0, 1), rows);
 }
 
 }  // namespace taeda::autograd

@@ -249,7 +249,7 @@ def _checked(returned) -> tuple[list, list, object]:
     result, out_dims = returned
     found, shape = tree_flatten(result)
     try:
-        dims = _expanded(out_dims, shape, "out_dims")
+        dims = _expanded(out_dims, shape, "")
     except ValueError as error:
         raise RuntimeError(
             "The autograd.Function's vmap staticmethod returned an incompatible "

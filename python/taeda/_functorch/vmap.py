@@ -22,11 +22,14 @@ def _get_name(func) -> str:
     return getattr(func, "__name__", None) or repr(func)
 
 
+_OTHER_OUTPUTS = "out_dims is not compatible with the structure of `outputs`"
+
+
 def _expanded(dims, spec, what: str) -> list:
     """The dims of each leaf of a tree, where `dims` may stop further up.
 
     Raises:
-        ValueError: another structure; `what` begins the message.
+        ValueError: another structure; `what` says of which dims.
     """
     chosen, own = tree_flatten(dims)
     rest = iter(chosen)
@@ -46,8 +49,7 @@ def _expanded(dims, spec, what: str) -> list:
     found = below(own, spec)
     if found is None:
         raise ValueError(
-            f"{what} is not compatible with the structure it is for: it has "
-            f"structure {own}, which is no beginning of {spec}."
+            f"{what}: it has structure {own}, which is no beginning of {spec}."
         )
     return found
 
@@ -74,7 +76,8 @@ def _process_batched_inputs(in_dims, args: tuple, func) -> tuple:
             "add inputs, or the function has none to be mapped over."
         )
     leaves, spec = tree_flatten(args)
-    dims = _expanded(in_dims, spec, f"{where}in_dims")
+    what = f"{where}in_dims is not compatible with the structure of `inputs`"
+    dims = _expanded(in_dims, spec, what)
     for i, (leaf, dim) in enumerate(zip(leaves, dims, strict=True)):
         if dim is None:
             continue
@@ -138,8 +141,8 @@ def _out_dims(func, out_dims, result, spec) -> list:
     # Of a function with one result the dim may be given as a tuple.
     if isinstance(result, Tensor) and isinstance(out_dims, tuple):
         out_dims = out_dims[0] if len(out_dims) == 1 else out_dims
-    what = f"vmap({_get_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims"
-    return _expanded(out_dims, spec, what)
+    where = f"vmap({_get_name(func)}, ..., out_dims={out_dims})(<inputs>): "
+    return _expanded(out_dims, spec, where + _OTHER_OUTPUTS)
 
 
 def _maybe_remove_batch_dim(name: str, leaf, level, size: int, dim: int | None):
@@ -290,7 +293,9 @@ def _in_chunks(run, leaves: list, dims: list, count: int, chunk_size: int, out_d
     joined = [
         leaf if dim is None else taeda.cat([part[i] for part, _ in parts], dim)
         for i, (leaf, dim) in enumerate(
-            zip(first, _expanded(out_dims, spec, "vmap: out_dims"), strict=True)
+            zip(
+                first, _expanded(out_dims, spec, f"vmap: {_OTHER_OUTPUTS}"), strict=True
+            )
         )
     ]
     return tree_unflatten(joined, spec)

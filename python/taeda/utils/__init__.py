@@ -112,9 +112,9 @@ def _check_held_alone(tensor, name: str) -> None:
 
 def _refuse_gradient(grad_outputs) -> None:
     raise RuntimeError(
-        "swap_tensors: a leaf of this graph was exchanged between forward and "
-        "backward, so its AccumulateGrad node cannot run; convert or load modules "
-        "before forward or after backward"
+        "Trying to execute AccumulateGrad node that was poisoned by swap_tensors: a "
+        "leaf of this graph was exchanged between forward and backward; convert or "
+        "load modules before forward or after backward"
     )
 
 

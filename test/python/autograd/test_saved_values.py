@@ -142,3 +142,33 @@ def test_hooks_of_parameters_run_once_with_a_graph_of_gradients():
     layer.weight_hh_l0.register_hook(calls.append)
     layer(taeda.ones(4, 1, 2))[0].sum().backward(create_graph=True)
     assert len(calls) == 1
+
+
+PRODUCTS = {
+    "F.linear(x, w)": ((3, 4), (2, 4)),
+    "F.linear(x, w, m.ones(2))": ((5, 3, 4), (2, 4)),
+    "F.linear(x, w[0])": ((3, 4), (2, 4)),
+    "x @ w": ((3, 4), (4, 2)),
+    "x @ w[0]": ((3, 2), (4, 2)),
+    "x[0] @ w": ((3, 4), (4, 2)),
+    "m.mv(x, w[:, 0])": ((3, 4), (4, 2)),
+    "m.matmul(x, w)": ((5, 3, 4), (4, 2)),
+}
+
+
+@pytest.mark.parametrize("frozen", ["x", "w"])
+@pytest.mark.parametrize("call", PRODUCTS)
+def test_what_multiplied_a_frozen_operand_may_be_written_to(call, frozen):
+    """Its own gradient is the other's value, which nothing keeps."""
+
+    def gradient(m):
+        values = dict(zip("xw", map(m.ones, PRODUCTS[call]), strict=True))
+        (asked,) = {"x", "w"} - {frozen}
+        leaf = values[asked].requires_grad_()
+        values[asked] = leaf * 2
+        out = eval(call, {"m": m, "F": m.nn.functional, **values})
+        with m.no_grad():
+            values[asked].add_(1)
+        return m.autograd.grad(out.sum(), leaf)[0].tolist()
+
+    assert gradient(taeda) == gradient(torch)

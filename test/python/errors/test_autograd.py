@@ -6,6 +6,10 @@ import pytest
 from refusals import cases, check_refused_as_by, check_refused_otherwise
 
 TABLE = """
+m.vmap(m.mul, in_dims=((0,), 0))(ones(2), ones(2))\
+  # in_dims is not compatible with the structure of `inputs`
+m.vmap(m.sin, out_dims=(0, 0))(ones(2))\
+  # out_dims is not compatible with the structure of `outputs`
 m.autograd.nothing  # module 'taeda.autograd' has no attribute 'nothing'
 m.autograd.variable(1)  # taeda.autograd.variable(...) is deprecated, use
 m.autograd.backward([ones(1)], [ones(1), ones(1)])  # got 1 tensors and 2 gradients

@@ -9,7 +9,22 @@ TABLE = """
 F.gelu(ones(2), approximate='x')  # argument must be either none or tanh. Got 'x'
 F.hardtanh(bools(2))  # hardtanh: Bool inputs not supported for hardtanh
 F.hardtanh(ones(2, dtype=m.uint8), -1, 1)  # unsigned type with negative limits [-1, 1]
-F.softshrink(ones(2), -1)  # be in range [0, inf) for input dtype Float, but found -1
+F.softshrink(ones(2), -1)  # for input dtype Float, but found -1
+F.softshrink(ones(2, dtype=m.half), 1e5)\
+  # lambda must be in range [0, 65504] for input dtype Half, but found 100000
+F.rrelu(ones(2), inf, 0.3)  # rrelu: lower bound must be finite, got inf
+F.rrelu(ones(2), 0.1, nan)  # rrelu: upper bound must be finite, got nan
+F.batch_norm(doubles(2, 1, 4), None, None, ones(1), training=True)  # mixed dtype
+m.rnn_tanh_cell(ones(2, 3), ones(2, 4), ones(5, 3), ones(4, 4))  # weight_ih
+m.gru_cell(ones(2, 3), ones(2, 4), ones(12, 3), ones(13, 4))\
+  # weight_hh first dim must be 3 * hidden_size = 12, but got 13
+F.grid_sample(ones(1, 2, 2), ones(1, 1, 1, 2), align_corners=False)\
+  # expected grid to have size 1 in last dimension
+F.max_pool3d(ones(1, 1, 4, 4, 4), 2**63 - 5)\
+  # value cannot be converted to type int without overflow
+F.avg_pool2d(ones(1, 4, 4), 2**40)\
+  # value cannot be converted to type int without overflow
+F.max_unpool3d(ones(1, 1, 1, 1), longs(1, 1, 1, 1), ())  # There should be exactly
 F.celu(ones(2), 0)  # celu: ZeroDivisionError: alpha cannot be 0 for CELU
 F.scaled_dot_product_attention(ones(2, 2), doubles(2, 2), ones(2, 2))\
   # Expected query, key, and value to have the same dtype, but got query.dtype:
@@ -149,7 +164,7 @@ m._C._nn.max_unpool3d(ones(1, 1, 2, 2, 2), longs(1, 1, 2, 2, 2), (4, 4, 4), (2, 
 0), (0, 0, 0))\
   # max_unpool3d: strides should be greater than zero, but got stride: [2, 2, 0]
 F.grid_sample(ones(1, 1, 2, 2), ones(1, 2, 2, 2, 3))\
-  # 4D input and grid with same number of dimensions, but got input with sizes [1,
+  # expected grid to have size 2 in last dimension
 F.grid_sample(ones(1, 1, 0, 2), ones(1, 2, 2, 2))  # sizes [1, 1, 0, 2] with dimension 2
 F.grid_sample(ones(1, 1, 2, 2), doubles(1, 2, 2, 2))\
   # grid_sampler(): expected input and grid of the same dtype, but got Float and

@@ -218,3 +218,12 @@ def test_old_hooks_say_what_they_miss(wrong):
     x = taeda.ones(2, requires_grad=True)
     with pytest.warns(FutureWarning, match=f"does not {wrong} a single Tensor"):
         layer([x] if wrong == "take as input" else x)
+
+
+def test_all_global_hooks_are_dropped_by_an_assignment():
+    module_file.register_module_forward_hook(lambda m, a, o: o + 1)
+    assert nn.Identity()(1) == 2
+    module_file._global_forward_hooks = {}
+    assert nn.Identity()(1) == 1
+    with module_file.register_module_forward_hook(lambda m, a, o: o + 2):
+        assert nn.Identity()(1) == 3

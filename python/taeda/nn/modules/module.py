@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -56,6 +58,29 @@ _SHARED = (
     _global_forward_pre_hooks,
     _has_any_global_hook,
 )
+
+_TABLES = {
+    name: table
+    for name, table in globals().items()
+    if name.startswith("_global_") and isinstance(table, dict)
+}
+
+
+class _HookTables(types.ModuleType):
+    """Programs drop all hooks by assigning `module._global_forward_hooks = {}`, though
+    calls of modules read the table itself."""
+
+    def __setattr__(self, name: str, value) -> None:
+        table = _TABLES.get(name)
+        if table is None:
+            super().__setattr__(name, value)
+        elif table is not value:
+            held = dict(value)
+            table.clear()
+            table.update(held)
+
+
+sys.modules[__name__].__class__ = _HookTables
 
 _global_buffer_registration_hooks: dict = OrderedDict()
 _global_module_registration_hooks: dict = OrderedDict()
