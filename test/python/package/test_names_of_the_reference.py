@@ -63,7 +63,6 @@ uint7 unify_type_list
     "torch.fft": "Tensor",
     "torch.monitor": "TYPE_CHECKING",
     "torch.sparse": "solve",
-    "torch.overrides": "redispatch_function",
 }
 
 
