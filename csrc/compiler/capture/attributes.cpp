@@ -327,7 +327,9 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
                  _PyType_Lookup(type, python::interned<"__getattribute__">()) ==
                      _PyType_Lookup(&PyBaseObject_Type,
                                     python::interned<"__getattribute__">());
-    if (plain && is_plain_instance(object)) return instance_attribute(*s, name);
+    if (plain && (is_plain_instance(object) || PyTuple_Check(object))) {
+      return instance_attribute(*s, name);
+    }
     return checked(PyObject_GetAttr(object, name));
   }
   pin(object);

@@ -298,12 +298,14 @@ struct Capture {
   Ref shadow_mode(PyObject* outer, int place);
   Ref bound_method(PyObject* outer, int place);
   Ref shadow_partial(PyObject* outer, int place);
+  Ref shadow_reference(PyObject* outer, int place);
+  Ref shadow_of_proxy(PyObject* outer, int place, const Ref& shown);
   Ref part_of(PyObject* outer, int place, const char* name);
   Ref tensor(PyObject* outer, int place);
   bool has_fixed_sizes(PyObject* tensor, int place) const;
   bool is_of_module(int place) const;
   bool is_in_memory_of_input(PyObject* tensor) const;
-  Ref with_items(PyObject* value, bool everywhere);
+  Ref with_items(PyObject* value, bool everywhere, bool floats = false);
   Ref factors_with_items(PyObject* kwargs);
   PyObject* record_with_items(PyObject* name,
                               PyObject* function,

@@ -1,4 +1,5 @@
 #include <taeda/csrc/compiler/capture/guards.h>
+#include <taeda/csrc/compiler/capture/kinds.h>
 #include <taeda/csrc/compiler/capture/modes.h>
 
 #include <taeda/c10/core/tensor_impl.h>
@@ -34,6 +35,13 @@ bool has_keys(PyObject* dict, PyObject* keys) {
   PyObject* key;
   Py_ssize_t at = 0;
   Py_ssize_t i = 0;
+  if (PyODict_Check(dict)) {
+    Ref own = keys_of(dict);
+    for (PyObject* each : python::items_of(own.get())) {
+      if (!equal(each, PyTuple_GET_ITEM(keys, i++))) return false;
+    }
+    return true;
+  }
   while (PyDict_Next(dict, &at, &key, nullptr)) {
     if (!equal(key, PyTuple_GET_ITEM(keys, i++))) return false;
   }
@@ -187,6 +195,12 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
           PyObject_CallMethodNoArgs(parent, python::interned<"__reduce__">()));
       own = kept_.back().get();
       return own != nullptr;
+    case Do::Mapping:
+      own = mapping_of(parent);
+      return own != nullptr;
+    case Do::Referent:
+      own = PyWeakref_GetObject(parent);
+      return own != nullptr;
     case Do::CheckType:
       return Py_TYPE(own) == reinterpret_cast<PyTypeObject*>(key);
     case Do::CheckIs:
@@ -254,6 +268,10 @@ void Guards::stamp_dicts() const {
       continue;
     }
     int holder = fetches ? s.parent : s.place;
+    // Its order may change while its memory does not.
+    if (s.what == Do::CheckKeys && PyODict_Check(values_[holder])) {
+      again_.push_back({static_cast<int>(i)});
+    }
     bool of_instance = s.what == Do::InstanceItem || s.what == Do::CheckAbsent;
     if (fetches) fixed[s.place] = true;
     if (noted[2 * holder + of_instance]) continue;

@@ -11,7 +11,7 @@ import types
 
 import taeda
 from taeda import _C, _capture
-from taeda._checks import makes_checks, refuse_any
+from taeda._checks import is_collecting, makes_checks, refuse_any
 from taeda._ops import OpNamespace, OpOverload, OpOverloadPacket, Ops
 from taeda._own import is_own_module
 from taeda.library import CustomOpDef
@@ -73,6 +73,8 @@ def apply(function, *args, **kwargs):
 def operator(op, *args, **kwargs):
     """An operator object; a program's own need a kernel for stand-ins."""
     op = getattr(op, "_opoverload", op)
+    if isinstance(op, OpOverloadPacket) and len(op.overloads()) == 1:
+        op = getattr(op, op.overloads()[0])
     if not isinstance(op, OpOverload) or op.namespace in _NATIVE:
         return _capture.record(op, args, kwargs)
     if not op.needs_fake and op.has_kernel_for_dispatch_key("Meta"):
@@ -164,6 +166,23 @@ def assert_true(tensor) -> None:
     """`assert` of a tensor, in a graph."""
     error = AssertionError("compile: an assertion on a tensor failed")
     refuse_any(tensor.reshape(()).logical_not(), error)
+
+
+def collects() -> bool:
+    """`is_collecting` of a function that is seen through."""
+    return True
+
+
+def refuse(condition, error) -> None:
+    """`refuse_any`, in a graph."""
+    _capture.emit(refuse_any, (condition, error), {}, None)
+
+
+def compile_inside(model=None, **settings):
+    """`taeda.compile` of a function in a function that is compiled: the function."""
+    if model is None:
+        return lambda given: given
+    return model if isinstance(model, types.FunctionType) else NotImplemented
 
 
 def holds(condition, text: str) -> None:
@@ -269,6 +288,9 @@ def table() -> dict:
         **dict.fromkeys((getattr(_C, name) for name in names), overrides),
         _inherited: torch_function,
         flex_attention: attend,
+        is_collecting: collects,
+        refuse_any: refuse,
+        taeda.compile: compile_inside,
         taeda.from_numpy: from_numpy,
         taeda.nn.Parameter: parameter,
         taeda.Tensor.type: old_type,
