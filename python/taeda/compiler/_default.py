@@ -137,6 +137,8 @@ def compile_calls(
         return left("it reads elements of tensors")
     if any(map(_branches, calls)):
         return left("elements of tensors decide what it computes")
+    if any("context_fn" in (call[3] or ()) for call in calls):
+        return left("a checkpoint has contexts of its own")
     if any(_changes_state(call, first) for call in calls):
         return left("it changes how autograd sees a tensor")
     settings["fullgraph"] = fullgraph
@@ -222,6 +224,7 @@ def changes_state_of_tensors(gm) -> bool:
         node.target is setattr
         or (node.op == "call_method" and node.target in _STATE)
         or node.kwargs.get("requires_grad") is True
+        or "context_fn" in node.kwargs
         for node in gm.graph.nodes
     )
 

@@ -48,12 +48,16 @@ def _traced(function, args, kwargs):
 
 
 def checkpoint(function, *args, **kwargs):
-    """The block is a piece: backward runs its graph again."""
+    """The block is a piece: backward runs its graph again.
+
+    A `context_fn` is the program's own, called when the graph runs.
+    """
     options = {k: kwargs.pop(k) for k in _CHECKPOINT_OPTIONS if k in kwargs}
-    if options.get("context_fn", _checkpoints.noop_context_fn) is not (
-        _checkpoints.noop_context_fn
-    ):
-        _capture.break_graph("checkpoint with a context_fn")
+    if options.get("context_fn") is _checkpoints.noop_context_fn:
+        del options["context_fn"]
+    given = getattr(options.get("context_fn"), "args", ())
+    if any(isinstance(each, taeda.Tensor) for each in tree_flatten(given)[0]):
+        _capture.break_graph("checkpoint with a context_fn that holds tensors")
     result, tensors, piece, free = _traced(function, args, kwargs)
     if not tensors:
         _capture.break_graph("checkpoint of a block without tensors")
