@@ -527,3 +527,20 @@ def test_constants_do_not_train_and_are_not_written():
     assert not taeda.export.export(Held(False), args).module().held.requires_grad
     with pytest.raises(RuntimeError, match="Constant held is mutated"):
         taeda.export.export(Held(True), args).run_decompositions()
+
+
+class ChoosesBySize(taeda.nn.Module):
+    def forward(self, x):
+        return taeda.cond(x.shape[0] > 4, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_size_may_choose_a_branch(strict: bool):
+    sizes = {"x": {0: export.Dim("b", min=2)}}
+    net, args = ChoosesBySize(), (taeda.zeros(4, 2),)
+    module = export.export(net, args, dynamic_shapes=sizes, strict=strict).module()
+    compiled = taeda.compile(net, dynamic=True, fullgraph=True, backend="eager")
+    for size in (3, 5, 4):
+        x = taeda.zeros(size, 2)
+        for made in (module, compiled):
+            assert taeda.equal(made(x), net(x))
