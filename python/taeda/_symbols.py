@@ -446,6 +446,13 @@ for _class in (SymBool, SymFloat, SymInt):
 _C._set_sym_int_type(SymInt)
 
 
+def _plain(value):
+    """Integers in place of symbols, for which guards are left: dims, say."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_plain, value))
+    return operator.index(value) if isinstance(value, SymInt) else value
+
+
 def call_operator(name: str, variant: str, rows):
     """A call that has symbols among its arguments, made by the operator's object.
 
@@ -459,15 +466,18 @@ def call_operator(name: str, variant: str, rows):
     """
     from taeda._ops import overload_of
 
+    made = overload_of(name, variant)
+    kinds = {each.name: str(each.type) for each in made._schema.arguments}
     arguments, extra = {}, {}
     for parameter, argument, value in rows:
         if argument:
-            arguments[argument] = value
+            plain = kinds.get(argument, "").startswith("int")
+            arguments[argument] = _plain(value) if plain else value
         else:
             extra[parameter] = value
     if extra.get("out") is not None:
         raise NotImplementedError(
             f"{name}: out= is not there for calls with symbolic integers"
         )
-    made = overload_of(name, variant)(**arguments)
+    made = made(**arguments)
     return made.requires_grad_() if extra.get("requires_grad") else made

@@ -31,7 +31,8 @@ _NATIVE = frozenset(("aten", "prims", "prim", "taeda"))
 READERS = frozenset(
     "item tolist __bool__ __int__ __float__ __index__ __complex__ __array__"
     " is_nonzero equal allclose nonzero unique masked_select data_ptr backward"
-    " __contains__ __repr__ __str__ __format__ __reduce_ex__ __deepcopy__".split()
+    " __contains__ __repr__ __str__ __format__ __reduce_ex__ __deepcopy__"
+    " untyped_storage storage typed_storage _typed_storage".split()
 )
 _inherited = taeda.Tensor.__torch_function__.__func__
 _CHECKPOINT_OPTIONS = (
