@@ -209,6 +209,8 @@ struct Capture {
   // The inside stand-in of an outside object; adds what guards need.
   Ref realize(PyObject* outer, int place);
   Ref attribute(PyObject* object, PyObject* name);
+  // As `object.__getattribute__` finds it, whatever the class makes of that.
+  Ref plain_attribute(PyObject* object, PyObject* name);
   int constant(PyObject* object);
   Ref global(Frame& f, PyObject* name);
   PyObject* cell_content(PyObject* cell);  // borrowed; null when empty
@@ -320,7 +322,7 @@ struct Capture {
     e.dynamic = std::make_unique<Dynamic>(e.guards, e.programs);
     return *e.dynamic;
   }
-  Ref instance_attribute(Shadow& s, PyObject* name);
+  Ref instance_attribute(Shadow& s, PyObject* name, bool plain = false);
   bool load_attribute(Shadow& s, PyObject* name);
   void load_slot(Shadow& s, PyObject* name);
   Ref module_member(Shadow& s, PyObject* name);
