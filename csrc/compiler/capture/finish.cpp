@@ -225,8 +225,9 @@ Recipe Recipes::of_other(PyObject* o) {
   }
   if (PyGen_Check(o)) return of_generator(o);
   if (const char* name = view_of(o)) {
-    auto* dict = reinterpret_cast<_PyDictViewObject*>(o)->dv_dict;
-    return of_call(method_caller(name), reinterpret_cast<PyObject*>(dict));
+    // A view holds its dict, as a proxy does, and 3.13 has no name for its
+    // fields.
+    return of_call(method_caller(name), mapping_of(o));
   }
   if (PyWeakref_CheckRefExact(o) && !is_dead(o)) {
     return of_call(type(o), PyWeakref_GetObject(o));

@@ -30,6 +30,11 @@ bool equal(PyObject* a, PyObject* b) {
   return same == 1;
 }
 
+// By a mapping proxy or a weak reference.
+PyObject* shown_by(PyObject* o) {
+  return is_mapping_proxy(o) ? mapping_of(o) : PyWeakref_GetObject(o);
+}
+
 bool has_keys(PyObject* dict, PyObject* keys) {
   if (PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
   PyObject* key;
@@ -196,23 +201,20 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
       own = kept_.back().get();
       return own != nullptr;
     case Do::Mapping:
-      own = mapping_of(parent);
-      return own != nullptr;
     case Do::Referent:
-      own = PyWeakref_GetObject(parent);
+      own = shown_by(parent);
       return own != nullptr;
     case Do::CheckType:
       return Py_TYPE(own) == reinterpret_cast<PyTypeObject*>(key);
     case Do::CheckIs:
       return own == key;
     case Do::CheckEqual:
+    case Do::CheckSet:
       return equal(own, key);
     case Do::CheckLength:
       return Py_SIZE(own) == s.index;
     case Do::CheckKeys:
       return has_keys(own, key);
-    case Do::CheckSet:
-      return equal(own, key);
     case Do::CheckAbsent:
       parent = instance_dict(own);
       return parent == nullptr || PyDict_Contains(parent, key) == 0;
