@@ -467,17 +467,20 @@ def call_operator(name: str, variant: str, rows):
     from taeda._ops import overload_of
 
     made = overload_of(name, variant)
-    kinds = {each.name: str(each.type) for each in made._schema.arguments}
     arguments, extra = {}, {}
     for parameter, argument, value in rows:
         if argument:
-            plain = kinds.get(argument, "").startswith("int")
-            arguments[argument] = _plain(value) if plain else value
+            arguments[argument] = value
         else:
             extra[parameter] = value
     if extra.get("out") is not None:
         raise NotImplementedError(
             f"{name}: out= is not there for calls with symbolic integers"
         )
-    made = made(**arguments)
+    try:
+        made = made(**arguments)
+    except TypeError:  # a parameter that no symbol can be
+        kinds = {each.name: str(each.type) for each in made._schema.arguments}
+        plain = {k: _plain(v) for k, v in arguments.items() if kinds[k][:3] == "int"}
+        made = made(**{**arguments, **plain})
     return made.requires_grad_() if extra.get("requires_grad") else made
