@@ -283,3 +283,18 @@ def test_the_memory_of_a_stand_in_is_not_shown():
 
     x = taeda.ones(4)
     assert taeda.compile(asks, backend="eager")(x) == (x.data_ptr(), 16)
+
+
+def test_numbers_of_keys_that_look_alike():
+    first, second = taeda.nn.Linear(1, 1), taeda.nn.Linear(1, 1)
+    weights = {first: 20, second: 30}
+
+    def weighed(x):
+        for module in (first, second):
+            x = x * weights[module]
+        taeda._dynamo.graph_break()
+        return x + weights[first] - weights[second]
+
+    compiled = taeda.compile(weighed, backend=lambda module, inputs: module.forward)
+    for weights[second] in (30, 31, 32):
+        assert compiled(taeda.ones(1)).item() == weighed(taeda.ones(1)).item()
