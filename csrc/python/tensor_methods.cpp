@@ -13,10 +13,17 @@ constexpr Signature kContiguous(
     "(*, taeda.memory_format memory_format = contiguous_format)");
 constexpr Signature kOn("(bool requires_grad = True)");
 
+// A dim is a number, also where a program has a symbol for it.
+int64_t dim_of(const BoundArgs& a) {
+  if (TAEDA_LIKELY(!is_symbol(a[1]))) return a.get<int64_t>(1);
+  Ref number = checked(PyNumber_Index(a[1]));
+  return to_int(number.get());
+}
+
 PyObject* symbolic_size(const TensorBase& t, const BoundArgs& a) {
   ArrayRef<SymInt> sizes = sym_sizes(*t.impl());
   if (!a.given(1)) return new_symbolic_size(sizes);
-  return wrap(sizes[static_cast<size_t>(wrap_dim(a.get<int64_t>(1), t.dim()))]);
+  return wrap(sizes[static_cast<size_t>(wrap_dim(dim_of(a), t.dim()))]);
 }
 PyObject* size(const MethodArgs& m) {
   const TensorBase& t = m.tensor();
@@ -28,7 +35,7 @@ PyObject* size(const MethodArgs& m) {
   }
   BoundArgs a("size", kDim, m);
   if (!a.given(1)) return new_size(t.sizes());
-  return PyLong_FromLongLong(t.size(a.get<int64_t>(1)));
+  return PyLong_FromLongLong(t.size(dim_of(a)));
 }
 PyObject* stride(const MethodArgs& m) {
   const TensorBase& t = m.tensor();
@@ -40,11 +47,10 @@ PyObject* stride(const MethodArgs& m) {
   if (TAEDA_UNLIKELY(t.impl()->is_symbolic())) {
     ArrayRef<SymInt> strides = sym_strides(*t.impl());
     if (!a.given(1)) return new_symbolic_tuple(strides);
-    return wrap(
-        strides[static_cast<size_t>(wrap_dim(a.get<int64_t>(1), t.dim()))]);
+    return wrap(strides[static_cast<size_t>(wrap_dim(dim_of(a), t.dim()))]);
   }
   if (!a.given(1)) return new_int_tuple(t.strides());
-  return PyLong_FromLongLong(t.stride(a.get<int64_t>(1)));
+  return PyLong_FromLongLong(t.stride(dim_of(a)));
 }
 PyObject* is_contiguous(const MethodArgs& m) {
   BoundArgs a("is_contiguous", kContiguous, m);

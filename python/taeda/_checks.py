@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 
-__all__ = ["collected", "makes_checks", "may_refuse", "refuse_any"]
+__all__ = ["collected", "is_collecting", "makes_checks", "may_refuse", "refuse_any"]
 
 # Of the thread: the conditions that a trace collects, as `pending`.
 _local = threading.local()
@@ -27,6 +27,12 @@ def may_refuse(function) -> bool:
     return getattr(function, "_makes_checks", False) is True
 
 
+def is_collecting() -> bool:
+    """Whether the conditions of checks become outputs of a graph."""
+    return getattr(_local, "pending", None) is not None
+
+
+@makes_checks
 def refuse_any(condition, error: Exception) -> None:
     """Raises an error if any element of a tensor is true.
 
@@ -36,7 +42,7 @@ def refuse_any(condition, error: Exception) -> None:
     if pending is not None:
         pending.append((condition.any(), error))
     elif not condition.is_meta and bool(condition.any()):
-        raise error
+        raise type(error)(*error.args)
 
 
 @contextlib.contextmanager

@@ -446,6 +446,13 @@ for _class in (SymBool, SymFloat, SymInt):
 _C._set_sym_int_type(SymInt)
 
 
+def _plain(value):
+    """Integers in place of symbols, for which guards are left: dims, say."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_plain, value))
+    return operator.index(value) if isinstance(value, SymInt) else value
+
+
 def call_operator(name: str, variant: str, rows):
     """A call that has symbols among its arguments, made by the operator's object.
 
@@ -459,6 +466,7 @@ def call_operator(name: str, variant: str, rows):
     """
     from taeda._ops import overload_of
 
+    made = overload_of(name, variant)
     arguments, extra = {}, {}
     for parameter, argument, value in rows:
         if argument:
@@ -469,5 +477,10 @@ def call_operator(name: str, variant: str, rows):
         raise NotImplementedError(
             f"{name}: out= is not there for calls with symbolic integers"
         )
-    made = overload_of(name, variant)(**arguments)
+    try:
+        made = made(**arguments)
+    except TypeError:  # a parameter that no symbol can be
+        kinds = {each.name: str(each.type) for each in made._schema.arguments}
+        plain = {k: _plain(v) for k, v in arguments.items() if kinds[k][:3] == "int"}
+        made = made(**{**arguments, **plain})
     return made.requires_grad_() if extra.get("requires_grad") else made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.util
 import sys
 import types
@@ -30,6 +31,11 @@ def install(site: Path, loader) -> None:
         module.__getattr__ = _test_case
     taeda._dynamo.optimize_assert = _optimize_assert
     taeda._dynamo.utils.same = _same
+    taeda._dynamo.utils.ifdynstaticdefault = lambda static, dynamic: static
+    taeda._dynamo.utils.clear_compilation_metrics = lambda: None
+    guards = _module("_dynamo.guards")
+    guards.guard_manager_testing_hook_fn = None
+    taeda._dynamo.guards = guards
     _add_helpers(site / "torch/_dynamo/testing.py", loader)
 
 
@@ -84,6 +90,16 @@ def _test_case(name: str):
 
     class TestCase(Base):
         """Each test begins with nothing compiled."""
+
+        @classmethod
+        def setUpClass(cls) -> None:
+            super().setUpClass()
+            cls._exit_stack = contextlib.ExitStack()
+
+        @classmethod
+        def tearDownClass(cls) -> None:
+            cls._exit_stack.close()
+            super().tearDownClass()
 
         def setUp(self) -> None:
             super().setUp()

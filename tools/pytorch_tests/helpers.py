@@ -164,13 +164,20 @@ class _Soft(ast.NodeTransformer):
         node.body = [_softened(statement) for statement in node.body]
         return node
 
+    _within = 0  # functions around the one that is visited
+
     def visit_FunctionDef(self, node):
+        self._within += 1
         self.generic_visit(node)
-        node.decorator_list = [_decorating(d) for d in node.decorator_list]
+        self._within -= 1
+        if self._within == 0:  # what a test itself decorates is what it tests
+            node.decorator_list = [_decorating(d) for d in node.decorator_list]
         return node
 
     def visit_ClassDef(self, node):
-        self.visit_FunctionDef(node)
+        self.generic_visit(node)
+        if self._within == 0:
+            node.decorator_list = [_decorating(d) for d in node.decorator_list]
         kinds = (ast.Assign, ast.FunctionDef)
         node.body = [_softened(s) if isinstance(s, kinds) else s for s in node.body]
         return node

@@ -107,12 +107,12 @@ Ref Capture::module_member(Shadow& s, PyObject* name) {
   return {};
 }
 
-Ref Capture::instance_attribute(Shadow& s, PyObject* name) {
+Ref Capture::instance_attribute(Shadow& s, PyObject* name, bool plain) {
   PyObject* inner = s.inner.get();
   PyTypeObject* type = Py_TYPE(inner);
   if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) {
     fill(s);
-    return checked(PyObject_GetAttr(inner, name));
+    return checked(PyObject_GenericGetAttr(inner, name));
   }
   PyObject* on_type = _PyType_Lookup(type, name);
   if (on_type != nullptr && Py_TYPE(on_type)->tp_descr_set != nullptr) {
@@ -134,6 +134,7 @@ Ref Capture::instance_attribute(Shadow& s, PyObject* name) {
     }
     return guarded_attribute(type_of(inner), name);
   }
+  if (plain) return checked(PyObject_GenericGetAttr(inner, name));
   PyObject* fallback = _PyType_Lookup(type, python::interned<"__getattr__">());
   if (fallback == library().module_getattr.get()) {
     Ref member = module_member(s, name);
@@ -313,6 +314,12 @@ Ref Capture::attribute_of_super(PyObject* super, PyObject* name) {
   return {};
 }
 
+Ref Capture::plain_attribute(PyObject* object, PyObject* name) {
+  Shadow* s = is_plain_instance(object) ? shadow_of(object) : nullptr;
+  if (s != nullptr) return instance_attribute(*s, name, /*plain=*/true);
+  return checked(PyObject_GenericGetAttr(object, name));
+}
+
 Ref Capture::attribute(PyObject* object, PyObject* name) {
   if (is_tensor(object)) {
     if (Ref found = attribute_on_tensor(object, name)) return found;
@@ -327,7 +334,9 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
                  _PyType_Lookup(type, python::interned<"__getattribute__">()) ==
                      _PyType_Lookup(&PyBaseObject_Type,
                                     python::interned<"__getattribute__">());
-    if (plain && is_plain_instance(object)) return instance_attribute(*s, name);
+    if (plain && (is_plain_instance(object) || PyTuple_Check(object))) {
+      return instance_attribute(*s, name);
+    }
     return checked(PyObject_GetAttr(object, name));
   }
   pin(object);

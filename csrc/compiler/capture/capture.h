@@ -209,6 +209,8 @@ struct Capture {
   // The inside stand-in of an outside object; adds what guards need.
   Ref realize(PyObject* outer, int place);
   Ref attribute(PyObject* object, PyObject* name);
+  // As `object.__getattribute__` finds it, whatever the class makes of that.
+  Ref plain_attribute(PyObject* object, PyObject* name);
   int constant(PyObject* object);
   Ref global(Frame& f, PyObject* name);
   PyObject* cell_content(PyObject* cell);  // borrowed; null when empty
@@ -298,12 +300,14 @@ struct Capture {
   Ref shadow_mode(PyObject* outer, int place);
   Ref bound_method(PyObject* outer, int place);
   Ref shadow_partial(PyObject* outer, int place);
+  Ref shadow_reference(PyObject* outer, int place);
+  Ref shadow_of_proxy(PyObject* outer, int place, const Ref& shown);
   Ref part_of(PyObject* outer, int place, const char* name);
   Ref tensor(PyObject* outer, int place);
   bool has_fixed_sizes(PyObject* tensor, int place) const;
   bool is_of_module(int place) const;
   bool is_in_memory_of_input(PyObject* tensor) const;
-  Ref with_items(PyObject* value, bool everywhere);
+  Ref with_items(PyObject* value, bool everywhere, bool floats = false);
   Ref factors_with_items(PyObject* kwargs);
   PyObject* record_with_items(PyObject* name,
                               PyObject* function,
@@ -318,7 +322,7 @@ struct Capture {
     e.dynamic = std::make_unique<Dynamic>(e.guards, e.programs);
     return *e.dynamic;
   }
-  Ref instance_attribute(Shadow& s, PyObject* name);
+  Ref instance_attribute(Shadow& s, PyObject* name, bool plain = false);
   bool load_attribute(Shadow& s, PyObject* name);
   void load_slot(Shadow& s, PyObject* name);
   Ref module_member(Shadow& s, PyObject* name);

@@ -26,7 +26,18 @@ const Table& table() {
 
 }  // namespace
 
+namespace {
+
+// Whether the frame raises an error once more that has been there before.
+bool raises_again(const Frame& f) {
+  const uint8_t* at = f.info->bytes() + 2 * f.current;
+  return at[0] == RERAISE || (at[0] == RAISE_VARARGS && at[1] == 0);
+}
+
+}  // namespace
+
 bool handle_exception(Frame& f) {
+  if (!raises_again(f)) add_traceback(f);
   const CodeInfo::Handler* found = nullptr;
   for (const CodeInfo::Handler& h : f.info->handlers) {
     if (h.begin <= f.current && f.current < h.end) found = &h;
@@ -35,7 +46,6 @@ bool handle_exception(Frame& f) {
   PyErr_Fetch(&type, &value, &trace);
   if (found == nullptr) {
     PyErr_Restore(type, value, trace);
-    add_traceback(f);
     f.drop_stack();
     return false;
   }

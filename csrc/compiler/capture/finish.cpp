@@ -1,11 +1,21 @@
 // What a captured part leaves: results or frames, and side effects, as recipes.
-#include <taeda/csrc/compiler/capture/capture.h>
+#include <taeda/csrc/compiler/capture/interpreter.h>
 #include <taeda/csrc/compiler/capture/liveness.h>
 
 #include <taeda/c10/core/tensor_impl.h>
 
 namespace taeda::capture {
 namespace {
+
+// Calls a method of its argument by name.
+Ref method_caller(const char* name) {
+  Ref module = checked(PyImport_ImportModule("operator"));
+  return checked(PyObject_CallMethod(module.get(), "methodcaller", "s", name));
+}
+
+bool is_dead(PyObject* reference) {
+  return PyWeakref_GetObject(reference) == Py_None;
+}
 
 class Recipes {
  public:
@@ -58,6 +68,9 @@ class Recipes {
   Recipe of_function(PyObject* o);
   Recipe of_instance(PyObject* o);
   Recipe of_other(PyObject* o);
+  Recipe of_generator(PyObject* o);
+  Recipe of_call(const Ref& callable, PyObject* argument);
+  void add_causes(Recipe& out, PyObject* error);
   std::vector<int> attribute_parts(PyObject* o);
   Recipe with_attributes(Recipe out, PyObject* o) {
     out.attributes = attribute_parts(o);
@@ -120,7 +133,9 @@ Recipe Recipes::describe(PyObject* o) {
 }
 
 Recipe Recipes::of_container(PyObject* o) {
-  if (PyTuple_Check(o)) return items(Recipe::Tuple, o);
+  if (PyTuple_Check(o)) {
+    return with_attributes(items(Recipe::Tuple, o), o);
+  }
   bool derived = is_container_subclass(o);
   if (PyList_CheckExact(o)) return items(Recipe::List, o);
   if (derived && PyList_Check(o)) {
@@ -130,11 +145,10 @@ Recipe Recipes::of_container(PyObject* o) {
   if (PyFrozenSet_CheckExact(o)) return items(Recipe::FrozenSet, o);
   if (PyDict_Check(o)) {
     Recipe out{Recipe::Dict, -1, type(o), {}};
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(o, &at, &key, &value)) {
+    kept_.push_back(keys_of(o));
+    for (PyObject* key : python::items_of(kept_.back().get())) {
       int k = of(key);
-      int v = of(value);
+      int v = of(PyDict_GetItem(o, key));
       out.parts.push_back(k);
       out.parts.push_back(v);
     }
@@ -209,7 +223,16 @@ Recipe Recipes::of_other(PyObject* o) {
             checked(PyTuple_Pack(2, type(o).get(), state.get())),
             {}};
   }
-  if (PyGen_Check(o)) break_graph("a generator is alive");
+  if (PyGen_Check(o)) return of_generator(o);
+  if (const char* name = view_of(o)) {
+    // A view holds its dict, as a proxy does, and 3.13 has no name for its
+    // fields.
+    return of_call(method_caller(name), mapping_of(o));
+  }
+  if (PyWeakref_CheckRefExact(o) && !is_dead(o)) {
+    return of_call(type(o), PyWeakref_GetObject(o));
+  }
+  if (is_mapping_proxy(o)) return of_call(type(o), mapping_of(o));
   // A deque's asks Python code for the names of its slots.
   int as_it_is = is_deque(o);
   c_.suspended += as_it_is;
@@ -237,7 +260,43 @@ Recipe Recipes::of_other(PyObject* o) {
     break_graph(std::string("an object of class ") + Py_TYPE(o)->tp_name +
                 " is alive");
   }
-  return parts(Recipe::Reduced, {all[0], all[1], all[2], all[3], all[4]});
+  Recipe out = parts(Recipe::Reduced, {all[0], all[1], all[2], all[3], all[4]});
+  if (PyExceptionInstance_Check(o)) add_causes(out, o);
+  return out;
+}
+
+// The errors that an error hangs on, of which __reduce__ says nothing.
+void Recipes::add_causes(Recipe& out, PyObject* error) {
+  for (const char* name :
+       {"__context__", "__cause__", "__suppress_context__"}) {
+    kept_.push_back(python::attribute(error, name));
+    PyObject* value = kept_.back().get();
+    if (value == Py_None || value == Py_False) continue;
+    kept_.push_back(python::new_text(name));
+    int key = of(kept_.back().get());
+    out.attributes.push_back(key);
+    out.attributes.push_back(of(value));
+  }
+}
+
+Recipe Recipes::of_call(const Ref& callable, PyObject* argument) {
+  kept_.push_back(callable);
+  kept_.push_back(checked(PyTuple_Pack(1, argument)));
+  return parts(Recipe::Reduced,
+               {callable.get(), kept_.back().get(), nullptr, nullptr, nullptr});
+}
+
+// One that has not begun is made by calling its function again.
+Recipe Recipes::of_generator(PyObject* o) {
+  Ref call = call_of_generator(o);
+  if (!call) break_graph("a generator is alive");
+  kept_.push_back(call);
+  return parts(Recipe::Reduced,
+               {PyTuple_GET_ITEM(call.get(), 0),
+                PyTuple_GET_ITEM(call.get(), 1),
+                nullptr,
+                nullptr,
+                nullptr});
 }
 
 // Differences between stand-ins and what they began as.
@@ -285,7 +344,7 @@ class Effects {
     if (PyList_Check(inner)) {
       of_items(s, Effect::AssignList, Ref::borrow(inner));
     } else if (PyDict_Check(inner)) {
-      of_dict(s, inner, s.before.get(), Effect::SetItem, Effect::DeleteItem);
+      of_items_of_dict(s);
     } else if (PySet_Check(inner)) {
       int same = PyObject_RichCompareBool(inner, s.before.get(), Py_EQ);
       if (same == 1) return;
@@ -303,10 +362,42 @@ class Effects {
       if (same == 1) return;
       add(Effect::SetMode, recipes_.place(s.place), now.get(), nullptr);
     } else {
-      if (!is_plain_instance(inner)) return;
+      if (!is_plain_instance(inner) && !PyTuple_Check(inner)) return;
       if (!s.before) s.before = checked(PyDict_New());
       Ref now = attributes_of(inner);
       of_attributes(s, now.get(), s.before.get());
+    }
+  }
+  // Whether the order of a dict is what removing keys and adding others makes.
+  static bool keeps_order(PyObject* now, PyObject* before) {
+    Ref keys = keys_of(now);
+    PyObject* key;
+    Py_ssize_t at = 0, i = 0;
+    while (PyDict_Next(before, &at, &key, nullptr)) {
+      if (PyDict_Contains(now, key) == 0) continue;
+      PyObject* there = PyTuple_GET_ITEM(keys.get(), i++);
+      int same = PyObject_RichCompareBool(there, key, Py_EQ);
+      python::check_status(same);
+      if (same == 0) return false;
+    }
+    return true;
+  }
+  void of_items_of_dict(Shadow& s) {
+    PyObject* now = s.inner.get();
+    PyObject* before = s.before.get();
+    if (keeps_order(now, before)) {
+      of_dict(s, now, before, Effect::SetItem, Effect::DeleteItem);
+      return;
+    }
+    int target = recipes_.place(s.place);
+    PyObject* key;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(before, &at, &key, nullptr)) {
+      add(Effect::DeleteItem, target, key, nullptr);
+    }
+    Ref keys = keys_of(now);
+    for (PyObject* each : python::items_of(keys.get())) {
+      add(Effect::SetItem, target, each, PyDict_GetItem(now, each));
     }
   }
   void of_enumerate(Shadow& s) {

@@ -1,4 +1,5 @@
 #include <taeda/csrc/compiler/capture/guards.h>
+#include <taeda/csrc/compiler/capture/kinds.h>
 #include <taeda/csrc/compiler/capture/modes.h>
 
 #include <taeda/c10/core/tensor_impl.h>
@@ -29,11 +30,23 @@ bool equal(PyObject* a, PyObject* b) {
   return same == 1;
 }
 
+// By a mapping proxy or a weak reference.
+PyObject* shown_by(PyObject* o) {
+  return is_mapping_proxy(o) ? mapping_of(o) : PyWeakref_GetObject(o);
+}
+
 bool has_keys(PyObject* dict, PyObject* keys) {
   if (PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
   PyObject* key;
   Py_ssize_t at = 0;
   Py_ssize_t i = 0;
+  if (PyODict_Check(dict)) {
+    Ref own = keys_of(dict);
+    for (PyObject* each : python::items_of(own.get())) {
+      if (!equal(each, PyTuple_GET_ITEM(keys, i++))) return false;
+    }
+    return true;
+  }
   while (PyDict_Next(dict, &at, &key, nullptr)) {
     if (!equal(key, PyTuple_GET_ITEM(keys, i++))) return false;
   }
@@ -187,18 +200,21 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
           PyObject_CallMethodNoArgs(parent, python::interned<"__reduce__">()));
       own = kept_.back().get();
       return own != nullptr;
+    case Do::Mapping:
+    case Do::Referent:
+      own = shown_by(parent);
+      return own != nullptr;
     case Do::CheckType:
       return Py_TYPE(own) == reinterpret_cast<PyTypeObject*>(key);
     case Do::CheckIs:
       return own == key;
     case Do::CheckEqual:
+    case Do::CheckSet:
       return equal(own, key);
     case Do::CheckLength:
       return Py_SIZE(own) == s.index;
     case Do::CheckKeys:
       return has_keys(own, key);
-    case Do::CheckSet:
-      return equal(own, key);
     case Do::CheckAbsent:
       parent = instance_dict(own);
       return parent == nullptr || PyDict_Contains(parent, key) == 0;
@@ -254,6 +270,10 @@ void Guards::stamp_dicts() const {
       continue;
     }
     int holder = fetches ? s.parent : s.place;
+    // Its order may change while its memory does not.
+    if (s.what == Do::CheckKeys && PyODict_Check(values_[holder])) {
+      again_.push_back({static_cast<int>(i)});
+    }
     bool of_instance = s.what == Do::InstanceItem || s.what == Do::CheckAbsent;
     if (fetches) fixed[s.place] = true;
     if (noted[2 * holder + of_instance]) continue;

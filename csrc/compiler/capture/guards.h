@@ -26,6 +26,8 @@ enum class Do : uint8_t {
   Elements,      // a list of those of the iterable at `parent`
   Called,        // of the cached function at `parent`, (args, kwargs) `object`
   Reduced,       // what __reduce__ of the iterator at `parent` returns
+  Mapping,       // what the mapping proxy at `parent` shows
+  Referent,      // of the weak reference at `parent`, or None
   CheckType,
   CheckIs,
   CheckEqual,  // an immutable value of exactly this type

@@ -51,6 +51,7 @@ const char* kind_of(const Step& s) {
 // What reads its place by C's macros of one type.
 bool counts_on_type(Do what) {
   return what == Do::DictItem || what == Do::Item || what == Do::Content ||
+         what == Do::Mapping || what == Do::Referent ||
          what == Do::CheckLength || what == Do::CheckKeys ||
          what == Do::CheckNoItem || what == Do::CheckEmpty ||
          what == Do::CheckMode;

@@ -233,6 +233,54 @@ void add_traceback(const Frame& f) {
                    f.line());
 }
 
+namespace {
+
+// What a call has bound to a variable, a cell or not.
+Ref bound_value(PyObject* slot) {
+  if (slot != nullptr && PyCell_Check(slot)) slot = PyCell_GET(slot);
+  if (slot == nullptr) throw PythonError();
+  return Ref::borrow(slot);
+}
+
+}  // namespace
+
+Ref call_of_generator(PyObject* generator) {
+  auto* g = reinterpret_cast<PyGenObject*>(generator);
+  if (g->gi_frame_state != FRAME_CREATED) return {};
+  auto* frame = reinterpret_cast<_PyInterpreterFrame*>(g->gi_iframe);
+  PyCodeObject* code = code_of(frame);
+  PyObject** slots = frame->localsplus;
+  int named = code->co_argcount + code->co_kwonlyargcount;
+  int next = named;
+  Ref args = python::new_list(code->co_argcount, [&](size_t i) {
+    return bound_value(slots[i]).release();
+  });
+  if (code->co_flags & CO_VARARGS) {
+    Ref rest = bound_value(slots[next++]);
+    args = checked(PySequence_InPlaceConcat(args.get(), rest.get()));
+  }
+  Ref keywords = checked(PyDict_New());
+  for (int i = code->co_argcount; i < named; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
+    Ref value = bound_value(slots[i]);
+    python::check_status(PyDict_SetItem(keywords.get(), name, value.get()));
+  }
+  if (code->co_flags & CO_VARKEYWORDS) {
+    Ref rest = bound_value(slots[next]);
+    python::check_status(PyDict_Update(keywords.get(), rest.get()));
+  }
+  args = checked(PyList_AsTuple(args.get()));
+  Ref callable = Ref::borrow(function_of(frame));
+  if (PyDict_GET_SIZE(keywords.get()) > 0) {
+    Ref module = checked(PyImport_ImportModule("functools"));
+    Ref partial = python::attribute(module.get(), "partial");
+    Ref given = checked(PyTuple_Pack(1, callable.get()));
+    callable =
+        checked(PyObject_Call(partial.get(), given.get(), keywords.get()));
+  }
+  return checked(PyTuple_Pack(2, callable.get(), args.get()));
+}
+
 void install_hook() {
   if (installed++ == 0) {
     _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), hook);

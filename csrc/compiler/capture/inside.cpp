@@ -222,6 +222,9 @@ Ref Capture::shadow_tuple(PyObject* o, int place) {
     --suspended;
     if (!items) throw PythonError();
   }
+  // A class of Python's has attributes besides, which may be written.
+  if (_PyObject_GetDictPtr(items.get()) != nullptr)
+    return keep(items, o, place);
   known[o] = {items, place};
   places_of_tensors[items.get()] = {Ref::borrow(o), place};
   kept.push_back(items);
@@ -230,8 +233,7 @@ Ref Capture::shadow_tuple(PyObject* o, int place) {
 
 void Capture::copy_items(PyObject* o, int place, PyObject* inner) {
   Guards& guards = entry.guards;
-  Ref keys = checked(PyDict_Keys(o));
-  keys = checked(PyList_AsTuple(keys.get()));
+  Ref keys = keys_of(o);
   bool replaced = false;
   for (PyObject* key : python::items_of(keys.get())) {
     if (is_shared(key) || is_tuple_of_values(key)) continue;
@@ -349,6 +351,27 @@ Ref Capture::shadow_partial(PyObject* o, int place) {
   return checked(PyObject_Call(type_of(o), tuple.get(), keywords.get()));
 }
 
+// Of the stand-in of what it shows. Nothing can be written through it.
+Ref Capture::shadow_of_proxy(PyObject* o, int place, const Ref& shown) {
+  Ref inner = checked(PyDictProxy_New(shown.get()));
+  known[o] = {inner, place};
+  places_of_tensors[inner.get()] = {Ref::borrow(o), place};
+  kept.push_back(inner);
+  return inner;
+}
+
+// To the stand-in of what it leads to, or to nothing.
+Ref Capture::shadow_reference(PyObject* o, int place) {
+  PyObject* referent = PyWeakref_GetObject(o);
+  Ref to = realize(referent, entry.guards.fetch(Do::Referent, place, nullptr));
+  if (to.get() == Py_None) to = checked(PySet_New(nullptr));
+  Ref inner = checked(PyWeakref_NewRef(to.get(), nullptr));
+  known[o] = {inner, place};
+  places_of_tensors[inner.get()] = {Ref::borrow(o), place};
+  kept.push_back(inner);
+  return inner;
+}
+
 // What stands for an object that is looked at for the first time.
 Ref Capture::shadow(PyObject* o, int place) {
   if (PyList_CheckExact(o)) return shadow_list(o, place);
@@ -365,6 +388,11 @@ Ref Capture::shadow(PyObject* o, int place) {
   if (is_deque(o)) return shadow_deque(o, place);
   if (is_mode(o)) return shadow_mode(o, place);
   if (is_iterator(o)) return shadow_iterator(o, place);
+  if (is_mapping_proxy(o)) {
+    int shown = entry.guards.fetch(Do::Mapping, place, nullptr);
+    return shadow_of_proxy(o, place, realize(mapping_of(o), shown));
+  }
+  if (PyWeakref_CheckRefExact(o)) return shadow_reference(o, place);
   if (PyMethod_Check(o)) {
     Ref function = part_of(o, place, "__func__");
     Ref self = part_of(o, place, "__self__");

@@ -10,5 +10,8 @@ inline constexpr bool kPython313 = PY_VERSION_HEX >= 0x030D0000;
 
 // Adds the frame's line to the traceback of the error that is set.
 void add_traceback(const Frame& f);
+// (callable, arguments) that make a generator again which has not begun; null
+// where it has.
+Ref call_of_generator(PyObject* generator);
 
 }  // namespace taeda::capture

@@ -163,6 +163,29 @@ bool is_container_subclass(PyObject* o) {
   PyTypeObject* base = native_base(type);
   return base == &PyDict_Type || base == &PyODict_Type || base == &PyList_Type;
 }
+Ref keys_of(PyObject* dict) {
+  if (!PyODict_Check(dict)) {
+    Ref keys = checked(PyDict_Keys(dict));
+    return checked(PyList_AsTuple(keys.get()));
+  }
+  Ref iterator = checked(PyODict_Type.tp_iter(dict));
+  return checked(PySequence_Tuple(iterator.get()));
+}
+const char* view_of(PyObject* o) {
+  if (PyDictKeys_Check(o)) return "keys";
+  if (PyDictValues_Check(o)) return "values";
+  return PyDictItems_Check(o) ? "items" : nullptr;
+}
+bool is_mapping_proxy(PyObject* o) { return Py_TYPE(o) == &PyDictProxy_Type; }
+PyObject* mapping_of(PyObject* proxy) {
+  PyObject* found = nullptr;
+  auto note = [](PyObject* each, void* into) {
+    *static_cast<PyObject**>(into) = each;
+    return 0;
+  };
+  Py_TYPE(proxy)->tp_traverse(proxy, note, &found);
+  return found;
+}
 void set_item(PyObject* dict, PyObject* key, PyObject* value) {
   python::check_status(PyODict_Check(dict) ? PyODict_SetItem(dict, key, value)
                                            : PyDict_SetItem(dict, key, value));

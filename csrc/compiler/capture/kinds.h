@@ -23,10 +23,19 @@ bool is_size(PyObject* o);
 bool is_array(PyObject* o);
 // Of a class that Python code derived from dict, OrderedDict or list.
 bool is_container_subclass(PyObject* o);
+// A dict's keys in the order that it tells, which of an OrderedDict is not that
+// of its memory where some were moved. A tuple.
+Ref keys_of(PyObject* dict);
 // As the classes' own __setitem__ does, whatever a subclass makes of it.
 void set_item(PyObject* dict, PyObject* key, PyObject* value);
 // Whether the class is the library's own.
 bool of_library(PyTypeObject* type);
+// Of what `d.keys()`, `d.values()` or `d.items()` gave: the name of that
+// method; null for all else.
+const char* view_of(PyObject* o);
+bool is_mapping_proxy(PyObject* o);
+// What a mapping proxy shows, borrowed.
+PyObject* mapping_of(PyObject* proxy);
 // Whether a module's name is this library's or as_torch's.
 bool is_own_module(const char* module);
 bool is_tensor(PyObject* o);

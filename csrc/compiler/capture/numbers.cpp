@@ -123,13 +123,15 @@ PyObject* Capture::record_item(PyObject* reader, PyObject* tensor) {
 
 // Arguments with numbers in place of the tensors that hold them: bounds of
 // slices, or `everywhere` all tensors of one integer.
-Ref Capture::with_items(PyObject* value, bool everywhere) {
+Ref Capture::with_items(PyObject* value, bool everywhere, bool floats) {
   bool is_slice = PySlice_Check(value);
   bool counts = is_tensor(value) && python::unwrap(value).dim() == 0 &&
-                is_integral(python::unwrap(value).dtype(), false);
+                (is_integral(python::unwrap(value).dtype(), false) ||
+                 (floats && is_floating(python::unwrap(value).dtype())));
   if (counts && everywhere) {
     Ref reader = python::attribute(library().tensor.get(), "item");
-    return Ref(record_item(reader.get(), value));
+    Ref number(record_item(reader.get(), value));
+    return number ? number : Ref::borrow(value);
   }
   if (is_slice) {
     auto* s = reinterpret_cast<PySliceObject*>(value);
@@ -145,7 +147,7 @@ Ref Capture::with_items(PyObject* value, bool everywhere) {
   bool same = true;
   Ref out = python::new_tuple(Py_SIZE(value), [&](size_t i) {
     PyObject* each = PySequence_Fast_ITEMS(value)[i];
-    Ref made = with_items(each, everywhere);
+    Ref made = with_items(each, everywhere, floats);
     same &= made.get() == each;
     return made.release();
   });

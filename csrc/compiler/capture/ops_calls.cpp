@@ -134,6 +134,35 @@ void fill_for(Machine& m, PyObject* callable, PyObject* const* args, size_t n) {
   }
 }
 
+bool is_generic_getattr(PyObject* descriptor) {
+  return Py_TYPE(descriptor) == &PyWrapperDescr_Type &&
+         reinterpret_cast<PyWrapperDescrObject*>(descriptor)->d_wrapped ==
+             reinterpret_cast<void*>(&PyObject_GenericGetAttr);
+}
+
+// `object.__getattribute__`, of a stand-in: by itself, or as `super()` binds
+// it.
+Ref generic_getattr(Machine& m,
+                    PyObject* callable,
+                    PyObject* const* args,
+                    size_t count) {
+  if (is_generic_getattr(callable) && count == 2 && PyUnicode_Check(args[1])) {
+    return m.capture->plain_attribute(args[0], interned(args[1]).get());
+  }
+  bool bound = Py_TYPE(callable) == &_PyMethodWrapper_Type && count == 1 &&
+               PyUnicode_Check(args[0]);
+  if (!bound) return {};
+  Ref name = python::attribute(callable, "__name__");
+  if (PyUnicode_CompareWithASCIIString(name.get(), "__getattribute__") != 0) {
+    return {};
+  }
+  Ref owner = python::attribute(callable, "__objclass__");
+  Ref descriptor = python::attribute(owner.get(), "__getattribute__");
+  if (!is_generic_getattr(descriptor.get())) return {};
+  Ref self = python::attribute(callable, "__self__");
+  return m.capture->plain_attribute(self.get(), interned(args[0]).get());
+}
+
 // The built-in functions that look at attributes, over stand-ins.
 Ref attribute_function(Machine& m,
                        PyObject* callable,
@@ -200,6 +229,8 @@ void check_native(Capture* c, PyObject* callable) {
   }
   if (!PyCFunction_Check(callable)) return;
   auto* f = reinterpret_cast<PyCFunctionObject*>(callable);
+  // The one of the system's functions that only looks at its argument.
+  if (strcmp(f->m_ml->ml_name, "fspath") == 0) return;
   if (f->m_module != nullptr && in_set(lib.unsafe_modules, f->m_module)) {
     break_graph("call of " + repr_of(callable));
   }
@@ -249,8 +280,14 @@ Ref call(Machine& m,
   }
   if (count == 1 && is_builtin(callable, "id")) return identity_of(m, args[0]);
   bool optimized = (m.f.info->object()->co_flags & CO_OPTIMIZED) != 0;
-  if (optimized && count == 0 && is_builtin(callable, "locals")) {
-    return local_variables(m);
+  if (optimized && count == 0) {
+    if (is_builtin(callable, "locals") || is_builtin(callable, "vars"))
+      return local_variables(m);
+    if (is_builtin(callable, "dir")) {
+      Ref names = checked(PyDict_Keys(local_variables(m).get()));
+      python::check_status(PyList_Sort(names.get()));
+      return names;
+    }
   }
   if (Ref out = intercept(*c, callable, args, count, names)) return out;
   check_native(c, callable);
@@ -270,6 +307,7 @@ Ref call(Machine& m,
     if (Ref out = symbolic_call(callable, args, count)) return out;
   }
   if (names == nullptr) {
+    if (Ref out = generic_getattr(m, callable, args, count)) return out;
     if (Ref out = attribute_function(m, callable, args, count)) return out;
     if (Ref out = c->call_operator(callable, args, count)) return out;
   }

@@ -391,16 +391,20 @@ PyObject* Capture::record_with_items(PyObject* name,
   Ref given = Ref::borrow(args);
   if (dynamic.settings.scalar_outputs) {
     bool factory = contains(library().factories.get(), name);
-    given = python::new_tuple(PyTuple_GET_SIZE(args), [&](size_t i) {
-      PyObject* each = PyTuple_GET_ITEM(args, i);
-      bool is_self = i == 0 && !factory;
-      return (is_self ? Ref::borrow(each) : with_items(each, true)).release();
-    });
     Ref named = kwargs ? factors_with_items(kwargs) : Ref();
     bool same = !named;
     if (!named && kwargs) named = Ref::borrow(kwargs);
-    for (size_t i = 0; i < static_cast<size_t>(PyTuple_GET_SIZE(args)); ++i) {
-      same &= PyTuple_GET_ITEM(given.get(), i) == PyTuple_GET_ITEM(args, i);
+    // Floats where no integer was it: in place of a tensor a number may make
+    // results of another dtype.
+    for (bool floats : {false, true}) {
+      if (floats && !same) break;
+      given = python::new_tuple(PyTuple_GET_SIZE(args), [&](size_t i) {
+        PyObject* each = PyTuple_GET_ITEM(args, i);
+        bool is_self = i == 0 && !factory;
+        Ref made = is_self ? Ref::borrow(each) : with_items(each, true, floats);
+        same &= made.get() == each;
+        return made.release();
+      });
     }
     if (!same) return record(function, given.get(), named.get());
   }

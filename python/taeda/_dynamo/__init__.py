@@ -43,6 +43,7 @@ __all__ = [
     "optimize",
     "register_backend",
     "reset",
+    "run",
     "set_stance",
     "substitute_in_graph",
 ]
@@ -208,6 +209,34 @@ def disallow_in_graph(fn):
     _marks.ALLOWED.discard(fn)
     _marks.DISALLOWED.add(fn)
     return fn
+
+
+def run(fn=None):
+    """The function, of which only what was captured runs as graphs.
+
+    Where nothing that was captured fits, it runs as it is written, and nothing is
+    captured. So does what it calls. Also a decorator, as `run()`.
+
+    Args:
+        fn: what `taeda.compile` returned.
+
+    Example:
+        >>> double = taeda.compile(lambda x: x * 2)
+        >>> double(taeda.ones(1)), taeda._dynamo.run(double)(taeda.ones(2))
+        (tensor([2.]), tensor([2., 2.]))
+    """
+    from taeda.compiler._stance import set_stance
+
+    if fn is None:
+        return run
+    import functools
+
+    @functools.wraps(fn)
+    def as_captured(*args, **kwargs):
+        with set_stance("eager_on_recompile"):
+            return fn(*args, **kwargs)
+
+    return as_captured
 
 
 def optimize(

@@ -69,6 +69,12 @@ class OptimizedModule(Module):
         else:
             super().__setattr__(name, value)
 
+    def __len__(self) -> int:
+        return len(self._orig_mod)
+
+    def __bool__(self) -> bool:
+        return bool(self._orig_mod)
+
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
 

@@ -18,7 +18,8 @@ def cond(pred, true_fn, false_fn, operands: tuple | list = ()):
     the same structure, with the same shapes and dtypes.
 
     Args:
-        pred: a bool, a number or a tensor of one element.
+        pred: a bool, a number or a tensor of one element; in a graph, also a condition
+            on sizes that are symbols.
         true_fn, false_fn: functions of the operands.
         operands: a tuple or list whose leaves are tensors or integers.
 
@@ -32,7 +33,8 @@ def cond(pred, true_fn, false_fn, operands: tuple | list = ()):
         tensor([1., 1.])
     """
     check(pred, true_fn, false_fn, operands)
-    record = _recorder() if isinstance(pred, taeda.Tensor) else None
+    differs = isinstance(pred, (taeda.Tensor, taeda.SymBool))
+    record = _recorder() if differs else None
     if record is not None:
         return record(pred, true_fn, false_fn, operands)
     return (true_fn if pred else false_fn)(*operands)
@@ -48,7 +50,7 @@ def _recorder():
 def check(pred, true_fn, false_fn, operands) -> None:
     """Raise RuntimeError for arguments that `cond` does not take."""
     decides = "bool or tensor"
-    fits = isinstance(pred, (bool, int, float))
+    fits = isinstance(pred, (bool, int, float, taeda.SymBool))
     if isinstance(pred, taeda.Tensor):
         decides, fits = "bool or single-element tensor", pred.numel() == 1
     if not fits:

@@ -13,6 +13,7 @@ from time import perf_counter_ns
 
 from taeda import _profiler
 from taeda._lazy import attributes
+from taeda.compiler import is_dynamo_compiling
 
 __all__ = [
     "EnforceUnique",
@@ -192,6 +193,8 @@ class profile:
             return None
         if self.entered:
             raise RuntimeError("profile: Profiler context manager is not reentrant")
+        if is_dynamo_compiling():  # as in PyTorch: no graph records
+            return self
         if self.use_cpu:
             self._begin()
         self.entered = True

@@ -51,11 +51,17 @@ def _as_captured(gm, example_inputs):
     return gm.forward
 
 
+def _compiled(gm, example_inputs, **settings):
+    from ._default import changes_state_of_tensors, compile_function
+
+    if changes_state_of_tensors(gm):
+        return gm.forward
+    return compile_function(gm.forward, example_inputs, **settings)
+
+
 def _default(gm, example_inputs, *, mode=None, options=None):
     """The default backend, for a graph that somebody else has captured."""
-    from ._default import compile_function
-
-    return compile_function(gm.forward, example_inputs, fuse=True, **_settings(options))
+    return _compiled(gm, example_inputs, fuse=True, **_settings(options))
 
 
 def _settings(options: dict | None) -> dict[str, bool]:
@@ -65,16 +71,12 @@ def _settings(options: dict | None) -> dict[str, bool]:
 
 def _joint(gm, example_inputs):
     """Forward and backward graphs whose calls run one by one."""
-    from ._default import compile_function
-
-    return compile_function(gm.forward, example_inputs, fuse=False)
+    return _compiled(gm, example_inputs, fuse=False)
 
 
 def _joint_with_recompute(gm, example_inputs):
     """The same, split so that least is kept between them: cheap calls run again."""
-    from ._default import compile_function
-
-    return compile_function(gm.forward, example_inputs, fuse=False, recompute=True)
+    return _compiled(gm, example_inputs, fuse=False, recompute=True)
 
 
 def _as_captured_without_errors(gm, example_inputs):

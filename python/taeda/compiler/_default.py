@@ -18,7 +18,7 @@ from ._frames import Number
 from ._graphs import graph_module
 from ._sizes import Applied, SizeText
 
-__all__ = ["compile_calls", "compile_function"]
+__all__ = ["changes_state_of_tensors", "compile_calls", "compile_function"]
 
 
 def _failed(error: Exception, name: str = "inductor", fullgraph: bool = False) -> None:
@@ -137,6 +137,8 @@ def compile_calls(
         return left("it reads elements of tensors")
     if any(map(_branches, calls)):
         return left("elements of tensors decide what it computes")
+    if any("context_fn" in (call[3] or ()) for call in calls):
+        return left("a checkpoint has contexts of its own")
     if any(_changes_state(call, first) for call in calls):
         return left("it changes how autograd sees a tensor")
     settings["fullgraph"] = fullgraph
@@ -205,13 +207,26 @@ def _clears_gradient(call, first) -> bool:
 
 
 def _changes_state(call, first) -> bool:
-    _, function, arguments, _ = call
+    _, function, arguments, names = call
     name = getattr(function, "__name__", "")
     if name == "__set__":
         return True
+    if "requires_grad" in (names or ()):  # a leaf that is made inside
+        return arguments[names.index("requires_grad") - len(names)] is True
     if name == "__get__":
         return function.__self__.__name__ in ("grad", "data")
     return name in _STATE
+
+
+def changes_state_of_tensors(gm) -> bool:
+    """The same question of a graph that somebody else has captured."""
+    return any(
+        node.target is setattr
+        or (node.op == "call_method" and node.target in _STATE)
+        or node.kwargs.get("requires_grad") is True
+        or "context_fn" in node.kwargs
+        for node in gm.graph.nodes
+    )
 
 
 def _has_number(argument) -> bool:

@@ -81,8 +81,11 @@ def _text(data) -> str:
 def _refuse(data) -> None:
     from taeda._dynamo.exc import TorchRuntimeError, Unsupported
 
-    kind = TorchRuntimeError if data["reason"].startswith("raised ") else Unsupported
-    raise kind(f"compile: no graph holds this: {_text(data)}") from data["error"]
+    raised = data["reason"].startswith("raised ")
+    kind = TorchRuntimeError if raised else Unsupported
+    what = "Observed exception, " if raised else ""
+    text = f"compile: no graph holds this: {what}{_text(data)}"
+    raise kind(text) from data["error"]
 
 
 def _broke(function, data) -> None:

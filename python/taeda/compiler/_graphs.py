@@ -95,7 +95,10 @@ def graph_module(nodes, outputs, inputs=None, sizes=(), variables=(), *, place_o
         else:
             name, symbol, number = entry
             name = place_of(name) if place_of else name
-            numbers.add_symbol(_identifier(name), symbol, number)
+            name = _identifier(name)
+            name = f"{name}_{symbol}" if name in taken else name
+            taken.add(name)
+            numbers.add_symbol(name, symbol, number)
             values.append(number)
     for i, node in enumerate(nodes):
         if node is None or isinstance(node[0], str):

@@ -11,7 +11,7 @@ import types
 
 import taeda
 from taeda import _C, _capture
-from taeda._checks import makes_checks, refuse_any
+from taeda._checks import is_collecting, makes_checks, refuse_any
 from taeda._ops import OpNamespace, OpOverload, OpOverloadPacket, Ops
 from taeda._own import is_own_module
 from taeda.library import CustomOpDef
@@ -31,7 +31,8 @@ _NATIVE = frozenset(("aten", "prims", "prim", "taeda"))
 READERS = frozenset(
     "item tolist __bool__ __int__ __float__ __index__ __complex__ __array__"
     " is_nonzero equal allclose nonzero unique masked_select data_ptr backward"
-    " __contains__ __repr__ __str__ __format__ __reduce_ex__ __deepcopy__".split()
+    " __contains__ __repr__ __str__ __format__ __reduce_ex__ __deepcopy__"
+    " untyped_storage storage typed_storage _typed_storage".split()
 )
 _inherited = taeda.Tensor.__torch_function__.__func__
 _CHECKPOINT_OPTIONS = (
@@ -48,12 +49,16 @@ def _traced(function, args, kwargs):
 
 
 def checkpoint(function, *args, **kwargs):
-    """The block is a piece: backward runs its graph again."""
+    """The block is a piece: backward runs its graph again.
+
+    A `context_fn` is the program's own, called when the graph runs.
+    """
     options = {k: kwargs.pop(k) for k in _CHECKPOINT_OPTIONS if k in kwargs}
-    if options.get("context_fn", _checkpoints.noop_context_fn) is not (
-        _checkpoints.noop_context_fn
-    ):
-        _capture.break_graph("checkpoint with a context_fn")
+    if options.get("context_fn") is _checkpoints.noop_context_fn:
+        del options["context_fn"]
+    given = getattr(options.get("context_fn"), "args", ())
+    if any(isinstance(each, taeda.Tensor) for each in tree_flatten(given)[0]):
+        _capture.break_graph("checkpoint with a context_fn that holds tensors")
     result, tensors, piece, free = _traced(function, args, kwargs)
     if not tensors:
         _capture.break_graph("checkpoint of a block without tensors")
@@ -73,6 +78,8 @@ def apply(function, *args, **kwargs):
 def operator(op, *args, **kwargs):
     """An operator object; a program's own need a kernel for stand-ins."""
     op = getattr(op, "_opoverload", op)
+    if isinstance(op, OpOverloadPacket) and len(op.overloads()) == 1:
+        op = getattr(op, op.overloads()[0])
     if not isinstance(op, OpOverload) or op.namespace in _NATIVE:
         return _capture.record(op, args, kwargs)
     if not op.needs_fake and op.has_kernel_for_dispatch_key("Meta"):
@@ -164,6 +171,23 @@ def assert_true(tensor) -> None:
     """`assert` of a tensor, in a graph."""
     error = AssertionError("compile: an assertion on a tensor failed")
     refuse_any(tensor.reshape(()).logical_not(), error)
+
+
+def collects() -> bool:
+    """`is_collecting` of a function that is seen through."""
+    return True
+
+
+def refuse(condition, error) -> None:
+    """`refuse_any`, in a graph."""
+    _capture.emit(refuse_any, (condition, error), {}, None)
+
+
+def compile_inside(model=None, **settings):
+    """`taeda.compile` of a function in a function that is compiled: the function."""
+    if model is None:
+        return lambda given: given
+    return model if isinstance(model, types.FunctionType) else NotImplemented
 
 
 def holds(condition, text: str) -> None:
@@ -269,6 +293,9 @@ def table() -> dict:
         **dict.fromkeys((getattr(_C, name) for name in names), overrides),
         _inherited: torch_function,
         flex_attention: attend,
+        is_collecting: collects,
+        refuse_any: refuse,
+        taeda.compile: compile_inside,
         taeda.from_numpy: from_numpy,
         taeda.nn.Parameter: parameter,
         taeda.Tensor.type: old_type,

@@ -220,6 +220,11 @@ class _Decomposition:
                 continue
             spec = self.specs[name]
             is_input = spec.kind is sig.InputKind.USER_INPUT
+            if spec.kind is sig.InputKind.CONSTANT_TENSOR:
+                raise RuntimeError(
+                    f"run_decompositions: Constant {spec.target} is mutated in the "
+                    "forward method, which no signature has: register it as a buffer"
+                )
             outputs.append(self.level.unwrap(inside))
             specs.append((_MUTATIONS[spec.kind], name if is_input else spec.target))
         old = self.program.graph_signature.output_specs

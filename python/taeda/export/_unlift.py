@@ -100,7 +100,10 @@ def unlifted(program, check_guards: bool) -> ExportedModule:
             users.append(node)
             given.append(spec.arg.name)
             continue
-        _assign_attr(program.tensor_of(spec), root, spec.target)
+        value = program.tensor_of(spec)
+        if spec.kind is InputKind.CONSTANT_TENSOR:  # nothing that trains
+            value = value.detach()
+        _assign_attr(value, root, spec.target)
         values[node] = spec.target
     for name, child in program.graph_module.named_children():
         root.add_module(name, child)
@@ -126,18 +129,15 @@ def unlifted(program, check_guards: bool) -> ExportedModule:
 
 def _read_state(graph, paths: dict, last) -> None:
     """Reads the state in the place of inputs, after those of the caller."""
-    place = graph.inserting_before(next(n for n in graph.nodes if n not in paths))
-    if last is not None:
-        place = graph.inserting_after(last)
-    with place:
-        made = []
-        for node, path in reversed(paths.items()):
-            with graph.inserting_after(last) if last is not None else place:
-                read = graph.create_node(
-                    "get_attr", path, (), {}, path.replace(".", "_")
-                )
-            read.meta = dict(node.meta)
-            made.append((node, read))
+    first = next(n for n in graph.nodes if n not in paths)
+    made = []
+    for node, path in reversed(paths.items()):
+        at = first if last is None else last
+        with graph.inserting_before(at) if last is None else graph.inserting_after(at):
+            read = graph.create_node("get_attr", path, (), {}, path.replace(".", "_"))
+        first = read
+        read.meta = dict(node.meta)
+        made.append((node, read))
     for node, read in made:
         node.replace_all_uses_with(read)
         graph.erase_node(node)

@@ -260,6 +260,10 @@ class UnflattenedModule(nn.Module):
             for table in ("_parameters", "_buffers", "_modules"):
                 getattr(made, table).update(getattr(before, table))
             made._non_persistent_buffers_set |= before._non_persistent_buffers_set
+        branches = dict(self._program.graph_module.named_children())
+        for node in graph.nodes:
+            if node.op == "get_attr" and node.target in branches:
+                made.add_module(node.target, branches[node.target])
         owner.add_module(last, made)
 
     # Calls ------------------------------------------------------------------------

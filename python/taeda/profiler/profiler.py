@@ -10,6 +10,7 @@ from typing import Any
 from taeda._lazy import attributes
 from taeda.autograd import profiler as recorder
 from taeda.autograd._profiler_events import Options
+from taeda.compiler import is_dynamo_compiling
 from taeda.profiler._kinds import ProfilerAction, ProfilerActivity
 from taeda.profiler._schedule import schedule
 
@@ -276,6 +277,7 @@ class profile(_KinetoProfile):
         self.step_num = 0
         self.step_rec_fn: recorder.record_function | None = None
         self.current_action = self.schedule(0)
+        self._is_in_graph = False
 
     def __enter__(self) -> profile:
         self.start()
@@ -287,12 +289,20 @@ class profile(_KinetoProfile):
             self.execution_trace_observer.cleanup()
 
     def start(self) -> None:
-        """Begins with the schedule's step 0, or where `step()` has come to."""
+        """Begins with the schedule's step 0, or where `step()` has come to.
+
+        Code that is captured as a graph records nothing, as in PyTorch.
+        """
+        self._is_in_graph = is_dynamo_compiling()
+        if self._is_in_graph:
+            return
         self._go(_NONE, self.current_action)
         self._open_step()
 
     def stop(self) -> None:
         """Ends; a recording that is under way is handed to `on_trace_ready`."""
+        if self._is_in_graph:
+            return
         self._close_step()
         self._go(self.current_action, None)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import taeda
 from taeda.compiler._frames import capture
@@ -447,3 +449,39 @@ def test_compiled_functions_are_not_traced_symbolically():
     run = taeda.compile(lambda x: x + 1, backend="eager")
     with pytest.raises(RuntimeError, match="Detected that you are using FX"):
         taeda.fx.symbolic_trace(run)
+
+
+def selective(x, w, contexts):
+    from taeda.utils.checkpoint import checkpoint
+
+    def block(x, w):
+        return taeda.mm(x, w).sigmoid().sin()
+
+    return checkpoint(block, x, w, use_reentrant=False, context_fn=contexts).sum()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_checkpoint_saves_what_its_policy_says(backend: str) -> None:
+    from taeda.utils.checkpoint import (
+        CheckpointPolicy,
+        create_selective_checkpoint_contexts,
+    )
+
+    again = []
+
+    def policy(context, op, *args, **kwargs):
+        again.append((str(op), context.is_recompute))
+        saved = op is taeda.ops.aten.mm.default
+        kinds = CheckpointPolicy
+        return kinds.MUST_SAVE if saved else kinds.PREFER_RECOMPUTE
+
+    contexts = functools.partial(create_selective_checkpoint_contexts, policy)
+    x = taeda.ones(2, 2, requires_grad=True)
+    selective(x, x, contexts).backward()
+    eagerly, expected = list(again), x.grad
+    x.grad = None
+    again.clear()
+    compiled = taeda.compile(selective, backend=backend, fullgraph=True)
+    compiled(x, x, contexts).backward()
+    assert again == eagerly and len(again) > 3
+    assert taeda.equal(x.grad, expected)

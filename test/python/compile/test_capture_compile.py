@@ -10,8 +10,10 @@ import sys
 
 import pytest
 import taeda
+from taeda import nn
 from taeda._dynamo import OptimizedModule
 from taeda._dynamo.exc import BackendCompilerFailed, TorchDynamoException
+from taeda._dynamo.testing import CompileCounter
 
 
 def double(x):
@@ -305,3 +307,22 @@ def test_a_compiled_module_tells_how_it_is_compiled() -> None:
     compiled = taeda.compile(taeda.nn.Linear(2, 2), backend=backend)
     assert compiled.dynamo_ctx(double)(taeda.ones(2)).tolist() == [2, 2]
     assert len(backend.modules) == 1
+
+
+def test_a_compiled_module_is_as_long_and_true_as_its_module() -> None:
+    for held in (nn.ModuleList(), nn.Sequential(nn.ReLU()), nn.ReLU()):
+        compiled = taeda.compile(held, backend="eager")
+        assert bool(compiled) is bool(held)
+        if hasattr(held, "__len__"):
+            assert len(compiled) == len(held)
+
+
+def test_run_captures_nothing() -> None:
+    counter = CompileCounter()
+    double = taeda.compile(lambda x: x * 2, backend=counter)
+    double(taeda.ones(2))
+    for size in (2, 3):
+        assert taeda._dynamo.run(double)(taeda.ones(size)).tolist() == [2.0] * size
+    assert counter.frame_count == 1
+    double(taeda.ones(3))
+    assert counter.frame_count == 2

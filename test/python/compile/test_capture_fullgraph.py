@@ -241,3 +241,62 @@ def test_an_error_of_a_call_is_a_runtime_error_of_the_program() -> None:
         whole(lambda x: x.view(7))(taeda.ones(2))
     assert isinstance(caught.value, Unsupported)
     assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_classes_of_one_hot_are_checked_in_a_graph(backend: str, wrapped: bool) -> None:
+    one_hot = nn.functional.one_hot
+    compiled = whole((lambda x, n: one_hot(x, n) + 0) if wrapped else one_hot, backend)
+    assert compiled(taeda.tensor([0, 2]), 3).tolist() == [[1, 0, 0], [0, 0, 1]]
+    for wrong in ([0, 3], [-1, 0]):
+        with pytest.raises(RuntimeError, match="Class values must be"):
+            compiled(taeda.tensor(wrong), 3)
+
+
+def makes_a_leaf(x):
+    leaf = taeda.ones(2, requires_grad=True)
+    return leaf, leaf * 2 + x
+
+
+def exchanges(x, y):
+    x.data = y
+    y.data = taeda.zeros([0])
+    return x, x.detach() + 1
+
+
+def through(name: str):
+    """The backend as one that a program's own hands graphs on to."""
+    return lambda module, inputs: taeda._dynamo.lookup_backend(name)(module, inputs)
+
+
+@pytest.mark.parametrize("handed_on", [False, True])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_leaves_and_data_of_a_graph_are_the_program_s(backend, handed_on) -> None:
+    chosen = through(backend) if handed_on else backend
+    leaf, out = whole(makes_a_leaf, chosen)(taeda.ones(2))
+    out.sum().backward()
+    assert leaf.grad.tolist() == [2.0, 2.0]
+    x, y = taeda.ones(3, requires_grad=True), taeda.ones(5, requires_grad=True)
+    found, more = whole(exchanges, chosen)(x, y)
+    assert found is x and x.shape == more.shape == (5,) and y.shape == (0,)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_lists_of_tensors_take_a_number_of_a_tensor(backend: str) -> None:
+    def added(x, scale):
+        return taeda._foreach_add([x], 1 - scale)
+
+    x, scale = taeda.ones(2), taeda.tensor(0.25, dtype=taeda.float64)
+    assert whole(added, backend)(x, scale)[0].tolist() == [1.75, 1.75]
+
+
+def test_a_function_may_compile_another_one() -> None:
+    def double(x):
+        return x * 2
+
+    def outer(x):
+        again = taeda.compile(fullgraph=True)(double)
+        return taeda.compile(double, backend="eager")(again(x))
+
+    assert whole(outer)(taeda.ones(1)).item() == 4

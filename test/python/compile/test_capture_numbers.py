@@ -257,3 +257,44 @@ def test_ctc_loss_is_in_the_graph(reduction: str) -> None:
 def test_floats_are_no_list_of_numbers() -> None:
     with pytest.raises(Unsupported, match="tolist"):
         taeda.compile(lambda x: x.tolist(), fullgraph=True)(taeda.ones(2))
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        lambda x, d: x.size(dim=d),
+        lambda x, d: x.size(d),
+        lambda x, d: x.stride(d),
+        lambda x, d: x.sum(d).shape,
+        lambda x, d: x.amax(dim=(d, 0)).shape,
+    ],
+)
+def test_a_dim_may_be_another_number_in_each_call(asks):
+    x = taeda.empty(4, 9, 8)
+    compiled = taeda.compile(asks, backend="eager", fullgraph=True)
+    for dim in (1, -1, 2):
+        assert compiled(x, dim) == asks(x, dim)
+
+
+def test_the_memory_of_a_stand_in_is_not_shown():
+    def asks(x):
+        y = x + 1
+        return x.untyped_storage().data_ptr(), y.untyped_storage().nbytes()
+
+    x = taeda.ones(4)
+    assert taeda.compile(asks, backend="eager")(x) == (x.data_ptr(), 16)
+
+
+def test_numbers_of_keys_that_look_alike():
+    first, second = taeda.nn.Linear(1, 1), taeda.nn.Linear(1, 1)
+    weights = {first: 20, second: 30}
+
+    def weighed(x):
+        for module in (first, second):
+            x = x * weights[module]
+        taeda._dynamo.graph_break()
+        return x + weights[first] - weights[second]
+
+    compiled = taeda.compile(weighed, backend=lambda module, inputs: module.forward)
+    for weights[second] in (30, 31, 32):
+        assert compiled(taeda.ones(1)).item() == weighed(taeda.ones(1)).item()

@@ -8,6 +8,7 @@ import functools
 import gc
 import sys
 import types
+import typing
 import weakref
 
 import pytest
@@ -263,3 +264,48 @@ def test_modules_find_attributes_late_within_a_graph(function, factor) -> None:
     vars(late).pop("factor", None)
     for result in counted(function, taeda.ones(2)):
         assert result.tolist() == [factor, factor]
+
+
+class Config:
+    """Names that stand for others, as configurations of transformers have them."""
+
+    attribute_map: typing.ClassVar[dict] = {}
+
+    def __init__(self):
+        self.attribute_map = {"width": "size"}
+        self.sizes = [2, 3]
+
+    def __setattr__(self, key, value):
+        names = super().__getattribute__("attribute_map")
+        super().__setattr__(names.get(key, key), value)
+
+    def __getattribute__(self, key):
+        if key == "sentinel":
+            raise AttributeError(key)
+        if key != "attribute_map":
+            key = super().__getattribute__("attribute_map").get(key, key)
+        return super().__getattribute__(key)
+
+    def __getattr__(self, key):
+        if key == "sentinel":
+            return 5
+        raise AttributeError(key)
+
+
+def test_classes_that_look_attributes_up_themselves():
+    def reads(x, config):
+        config.seen = x + config.sentinel
+        config.width = config.width + 1
+        return x * config.size * config.sizes[1], hasattr(config, "more")
+
+    def made(size):
+        config = Config()
+        config.width = size
+        return config
+
+    x = taeda.ones(1)
+    compiled = taeda.compile(reads, backend="eager", fullgraph=True)
+    for size in (2, 2, 7):
+        mine, theirs = made(size), made(size)
+        assert compiled(x, mine) == reads(x, theirs)
+        assert (mine.size, mine.seen) == (theirs.size, theirs.seen)

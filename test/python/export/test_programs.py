@@ -481,3 +481,66 @@ def test_examples_whose_other_values_differ(other) -> None:
     found.add((other,))
     with pytest.raises(ValueError, match="they cannot be marked as dynamic"):
         found.dynamic_shapes(Plus(), (3.0,))
+
+
+def test_a_program_of_constants_alone():
+    class Constants(taeda.nn.Module):
+        def forward(self):
+            return taeda.tensor([1, 2]), taeda.tensor([3])
+
+    made = taeda.export.export(Constants(), ()).module()()
+    assert [t.tolist() for t in made] == [[1, 2], [3]]
+
+
+class Chooses(taeda.nn.Module):
+    def forward(self, asked, x):
+        return taeda.cond(asked, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+def test_branches_of_submodules_are_unflattened():
+    class Net(taeda.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Chooses()
+
+        def forward(self, asked, x):
+            return self.inner(asked, x) * 2
+
+    args = taeda.tensor(False), taeda.ones(2)
+    program = taeda.export.export(Net(), args)
+    assert taeda.export.unflatten(program)(*args).tolist() == [0.0, 0.0]
+
+
+class Held(taeda.nn.Module):
+    """Has a tensor that is neither parameter nor buffer."""
+
+    def __init__(self, writes: bool):
+        super().__init__()
+        self.held, self.writes = taeda.ones(2, requires_grad=not writes), writes
+
+    def forward(self, x):
+        return x + (self.held.add_(1) if self.writes else self.held)
+
+
+def test_constants_do_not_train_and_are_not_written():
+    args = (taeda.ones(2),)
+    assert not taeda.export.export(Held(False), args).module().held.requires_grad
+    with pytest.raises(RuntimeError, match="Constant held is mutated"):
+        taeda.export.export(Held(True), args).run_decompositions()
+
+
+class ChoosesBySize(taeda.nn.Module):
+    def forward(self, x):
+        return taeda.cond(x.shape[0] > 4, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_size_may_choose_a_branch(strict: bool):
+    sizes = {"x": {0: export.Dim("b", min=2)}}
+    net, args = ChoosesBySize(), (taeda.zeros(4, 2),)
+    module = export.export(net, args, dynamic_shapes=sizes, strict=strict).module()
+    compiled = taeda.compile(net, dynamic=True, fullgraph=True, backend="eager")
+    for size in (3, 5, 4):
+        x = taeda.zeros(size, 2)
+        for made in (module, compiled):
+            assert taeda.equal(made(x), net(x))

@@ -133,3 +133,10 @@ def test_a_padding_mask_has_one_row_for_all_queries():
     with_weights, _ = layer(x, x, x, masked)
     without, _ = layer(x, x, x, masked, need_weights=False)
     assert taeda.allclose(with_weights, without, atol=1e-6)
+
+
+def test_what_attends_to_itself_may_be_viewed() -> None:
+    module = taeda.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = taeda.randn(3, 4, 8)
+    with taeda.no_grad():
+        assert module(x, x, x)[0].view(-1, 8).shape == (12, 8)

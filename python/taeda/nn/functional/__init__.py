@@ -71,6 +71,10 @@ def __getattr__(name: str):
         from taeda.nn import grad
 
         return grad
+    if name == "_Reduction":  # which losses of other packages read
+        from taeda.nn import _reduction
+
+        return _reduction
     file = _WHERE.get(name) or _PRIVATE.get(name)
     if file is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

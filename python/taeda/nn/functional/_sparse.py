@@ -4,16 +4,48 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda._checks import is_collecting, makes_checks, refuse_any
 
 from .._native import native, overrides_any, relay, warn
 from .._types import MaybeFloat, MaybeInt, MaybeTensor
 
 __name__ = __package__
 
-one_hot = native("one_hot")
 _embedding, _embedding_bag = native("embedding"), native("embedding_bag")
+_one_hot = native("one_hot")
 _renorm = native("embedding_renorm_")
 _MODES = {"sum": 0, "mean": 1, "max": 2}
+
+
+@makes_checks
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """One more dim, in which each class is a one among zeros.
+
+    Args:
+        tensor (Tensor): int64 classes, any shape.
+        num_classes: the size of the new dim; -1 for the largest class and one.
+
+    Returns:
+        An int64 tensor of shape (*tensor.shape, num_classes).
+
+    Raises:
+        RuntimeError: a class that is negative, or not smaller than `num_classes`;
+            another dtype.
+
+    Example:
+        >>> F.one_hot(taeda.tensor([0, 2]), 3)
+        tensor([[1, 0, 0],
+                [0, 0, 1]])
+    """
+    if overrides_any(tensor):
+        return relay(one_hot, (tensor,), locals())
+    if is_collecting():  # what runs then has no elements to look at
+        text = "one_hot: Class values must be "
+        refuse_any(tensor < 0, RuntimeError(f"{text}non-negative"))
+        if num_classes > 0:
+            small = RuntimeError(f"{text}smaller than num_classes")
+            refuse_any(tensor >= num_classes, small)
+    return _one_hot(tensor, num_classes)
 
 
 def padding_row(index: int, rows: int, name: str = "Padding_idx") -> int:

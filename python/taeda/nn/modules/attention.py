@@ -169,7 +169,12 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )
-        return (output.transpose(1, 0) if swap else output), weights
+        if swap:
+            output = output.transpose(1, 0)
+            # As PyTorch's fast path lays it out, so that a program may view it.
+            if not self.training and not output.requires_grad and key is query:
+                output = output.contiguous()
+        return output, weights
 
     def merge_masks(
         self,
