@@ -140,6 +140,13 @@ bool is_generic_getattr(PyObject* descriptor) {
              reinterpret_cast<void*>(&PyObject_GenericGetAttr);
 }
 
+// CPython 3.13 has no public name for it.
+bool is_method_wrapper(PyObject* o) {
+  static PyTypeObject* const type =
+      Py_TYPE(python::attribute(Py_None, "__repr__").get());
+  return Py_TYPE(o) == type;
+}
+
 // `object.__getattribute__`, of a stand-in: by itself, or as `super()` binds
 // it.
 Ref generic_getattr(Machine& m,
@@ -149,8 +156,8 @@ Ref generic_getattr(Machine& m,
   if (is_generic_getattr(callable) && count == 2 && PyUnicode_Check(args[1])) {
     return m.capture->plain_attribute(args[0], interned(args[1]).get());
   }
-  bool bound = Py_TYPE(callable) == &_PyMethodWrapper_Type && count == 1 &&
-               PyUnicode_Check(args[0]);
+  bool bound =
+      is_method_wrapper(callable) && count == 1 && PyUnicode_Check(args[0]);
   if (!bound) return {};
   Ref name = python::attribute(callable, "__name__");
   if (PyUnicode_CompareWithASCIIString(name.get(), "__getattribute__") != 0) {
