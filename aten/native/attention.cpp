@@ -1,11 +1,13 @@
 // scaled_dot_product_attention: checks, masks, and which way it is computed.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/attention_scale.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/settings.h>
 #include <taeda/gen/native/_fused_sdp_choice.h>
 #include <taeda/gen/native/_scaled_dot_product_attention_math.h>
 #include <taeda/gen/native/scaled_dot_product_attention.h>
+#include <taeda/gen/ops/_safe_softmax.h>
 #include <taeda/gen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
@@ -206,8 +208,7 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_attention_math(
     k = repeated_heads(key, query.size(-3));
     v = repeated_heads(value, query.size(-3));
   }
-  double factor =
-      scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+  double factor = attention_scale(scale, query.size(-1));
   Tensor scores =
       ops::mul(ops::matmul(query, ops::transpose(k, -2, -1)), Scalar(factor));
   Tensor mask = additive(or_undefined(attn_mask), query.dtype());
@@ -227,13 +228,10 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_attention_math(
     }
   }
   if (mask.defined()) scores = ops::add(scores, mask);
-  Tensor probs = ops::softmax(scores, int64_t{-1}, std::nullopt);
-  if (mask.defined()) {
-    // Rows without any score are zeros, not NaN.
-    Tensor none =
-        ops::eq(scores, Scalar(-std::numeric_limits<double>::infinity()));
-    probs = ops::masked_fill(probs, none, Scalar(0.0));
-  }
+  // Rows without any score are zeros, not NaN, and so are their gradients.
+  Tensor probs = mask.defined()
+                     ? ops::_safe_softmax(scores, int64_t{-1}, std::nullopt)
+                     : ops::softmax(scores, int64_t{-1}, std::nullopt);
   Tensor weights = probs;
   if (dropout_p > 0 && dropout_mask) {
     weights = ops::masked_fill(

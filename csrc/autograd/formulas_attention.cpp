@@ -1,5 +1,6 @@
 #include <taeda/csrc/autograd/formulas_attention.h>
 
+#include <taeda/aten/native/attention_scale.h>
 #include <taeda/gen/ops/_scaled_dot_product_attention_math.h>
 #include <taeda/gen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <taeda/gen/ops/matmul.h>
@@ -7,8 +8,6 @@
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/transpose.h>
-
-#include <cmath>
 
 namespace taeda::autograd {
 
@@ -43,8 +42,7 @@ std::tuple<Tensor, Tensor, Tensor> attention_gradients(
   auto [again, weights] = ops::_scaled_dot_product_attention_math(
       query, key, value, given, 0.0, is_causal, std::nullopt, scale, false);
   (void)again;
-  double factor =
-      scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+  double factor = native::attention_scale(scale, query.size(-1));
   Tensor dv = ops::matmul(turned(weights), grad);
   Tensor dp = ops::mul(ops::matmul(grad, turned(value)), weights);
   Tensor sums = ops::sum(dp, IntArrayRef{-1}, true);

@@ -2,6 +2,7 @@
 // keys of a head.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/argument_checks.h>
+#include <taeda/aten/native/attention_scale.h>
 #include <taeda/aten/native/blas/gemm.h>
 #include <taeda/aten/native/cpu/kernels/attention.h>
 #include <taeda/aten/native/normalization.h>
@@ -71,7 +72,7 @@ Shape shape_of(const Tensor& q,
           causal};
   s.block = std::clamp<int64_t>(131072 / std::max<int64_t>(s.keys, 1), 16, 128);
   s.block = std::min(s.block, std::max<int64_t>(s.queries, 1));
-  s.scale = scale.value_or(1 / std::sqrt(static_cast<double>(s.width)));
+  s.scale = attention_scale(scale, s.width);
   return s;
 }
 

@@ -140,3 +140,39 @@ def test_what_attends_to_itself_may_be_viewed() -> None:
     x = taeda.randn(3, 4, 8)
     with taeda.no_grad():
         assert module(x, x, x)[0].view(-1, 8).shape == (12, 8)
+
+
+@pytest.mark.parametrize(
+    "dtype", [taeda.float16, taeda.float32, taeda.float64], ids=str
+)
+@pytest.mark.parametrize("backend", [SDPBackend.MATH, SDPBackend.FLASH_ATTENTION])
+def test_blind_rows_have_no_gradient(backend, dtype):
+    """Where a mask leaves a query nothing, its result and its gradient are zeros."""
+    q, k, v = (taeda.randn(2, 3, n, 8).to(dtype).requires_grad_() for n in (5, 7, 7))
+    mask = taeda.tensor([True, False, True, False, True])[:, None]
+    with sdpa_kernel(backend):
+        out = taeda.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    out.sum().backward()
+    assert taeda.equal(out[:, :, 1::2], taeda.zeros_like(out[:, :, 1::2]))
+    assert taeda.equal(q.grad[:, :, 1::2], taeda.zeros_like(q.grad[:, :, 1::2]))
+    assert all(x.grad.isfinite().all() for x in (q, k, v))
+
+
+def test_safe_softmax_of_nothing_has_no_gradient():
+    x = taeda.full((2, 4), -float("inf"))
+    x[1, 2:] = taeda.tensor([1.0, 2.0])
+    x.requires_grad_()
+    out = taeda.ops.aten._safe_softmax(x, -1)
+    (out * taeda.arange(4.0)).sum().backward()
+    assert taeda.equal(out[0], taeda.zeros(4))
+    assert taeda.equal(x.grad[0], taeda.zeros(4))
+    assert x.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("backend", [SDPBackend.MATH, SDPBackend.FLASH_ATTENTION])
+def test_heads_of_no_width_attend_evenly(backend):
+    q, k = taeda.zeros(2, 3, 4, 0), taeda.zeros(2, 3, 5, 0)
+    v = taeda.randn(2, 3, 5, 8)
+    with sdpa_kernel([backend, SDPBackend.MATH]):
+        out = taeda.nn.functional.scaled_dot_product_attention(q, k, v)
+    assert taeda.allclose(out, v.mean(-2, keepdim=True).expand_as(out), atol=1e-6)
