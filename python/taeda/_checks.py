@@ -12,13 +12,19 @@ import threading
 
 __all__ = ["collected", "is_collecting", "makes_checks", "may_refuse", "refuse_any"]
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Function = TypeVar("Function")
+
 # Of the thread: the conditions that a trace collects, as `pending`.
 _local = threading.local()
 
 
-def makes_checks(function):
+def makes_checks(function: Function) -> Function:
     """Decorator of each function that calls `refuse_any`."""
-    function._makes_checks = True
+    function._makes_checks = True  # type: ignore[attr-defined]
     return function
 
 

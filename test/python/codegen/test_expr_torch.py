@@ -36,6 +36,9 @@ TORCH: dict[str, Callable[..., Any]] = {
     "is_nan": torch.isnan,
     "div_trunc": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
     "clamp": lambda x, y, z: torch.clamp(x, y, z),
+    "with_imag": lambda a, b: (
+        torch.complex(a.real, b.real) if a.is_complex() else a + 0 * b
+    ),
     **{name: getattr(special, name) for name in SPECIAL},
 }
 # torch defines no gradient (igamma: by its shape), no real overload (imag), or wants a

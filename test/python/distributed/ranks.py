@@ -130,15 +130,25 @@ def is_ending(rank: int) -> None:
     Path(f"dying.{rank}").touch()
 
 
+def is_done_with(rank: int, victim: int) -> None:
+    """This rank needs nothing more of one that is to die."""
+    Path(f"ready{rank}for{victim}").touch()
+
+
+def until_done_with(victim: int, others) -> None:
+    """Waits until the others need nothing more of it."""
+    while not all(Path(f"ready{other}for{victim}").exists() for other in others):
+        time.sleep(0.01)
+
+
 def dies(rank: int, victim: int, others) -> None:
     """The victim ends once the others have done all that needs it.
 
     A rank that has left a barrier does not know that the others have.
     """
-    Path(f"ready{rank}for{victim}").touch()
+    is_done_with(rank, victim)
     if rank == victim:
-        while not all(Path(f"ready{other}for{victim}").exists() for other in others):
-            time.sleep(0.01)
+        until_done_with(victim, others)
         is_ending(rank)
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-from ranks import is_ending
+from ranks import is_done_with, is_ending, until_done_with
 
 lib = rpc = dist_autograd = None
 
@@ -444,6 +444,8 @@ def killed(rank: int, world: int) -> list:
     rref = rpc.remote("w1", Counter)
     rref.rpc_sync().add()
     other = rpc.rpc_async("w1", slow, args=(20,))
+    is_done_with(rank, 1)
+    until_done_with(1, (0, 2))
     found = [told(rpc.rpc_sync, "w1", die)] if rank == 0 else []
     found += [told(other.wait), told(rref.rpc_sync().add), told(rref.to_here)]
     found.append(told(rpc.shutdown, timeout=10))

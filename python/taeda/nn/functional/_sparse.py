@@ -33,7 +33,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             another dtype.
 
     Example:
-        >>> F.one_hot(taeda.tensor([0, 2]), 3)
+        >>> taeda.nn.functional.one_hot(taeda.tensor([0, 2]), 3)
         tensor([[1, 0, 0],
                 [0, 0, 1]])
     """
