@@ -277,6 +277,19 @@ uint64_t reduced_dims(const Node& node, int64_t rank) {
   return mask & all;
 }
 
+// Whether the result lacks these dims, or has one element along them: an empty
+// list is all dims to most operators, and none to `all`, `any` and their kin.
+bool are_reduced(const Value& self, const Value& out, uint64_t dims) {
+  bool keeps = self.sizes.size() == out.sizes.size();
+  size_t left = 0;
+  for (size_t d = 0; d < self.sizes.size(); ++d) {
+    bool reduced = (dims >> d & 1) != 0;
+    left += keeps || !reduced;
+    if (keeps && reduced && !same(out.sizes[d], 1)) return false;
+  }
+  return left == out.sizes.size();
+}
+
 Call reduction(const Graph& graph, const Node& node, Call call) {
   if (call.operands.size() != 1) return {};
   const Value& self = graph[call.operands[0].second];
@@ -305,6 +318,7 @@ Call reduction(const Graph& graph, const Node& node, Call call) {
   call.kind = CallKind::Reduce;
   call.computes = plan.compute;
   call.dims = reduced_dims(node, rank);
+  if (!are_reduced(self, graph[node.results[0]], call.dims)) return {};
   return call;
 }
 

@@ -76,6 +76,11 @@ def test_compiled_truth_along_no_dims():
     compiled = taeda.compile(lambda x: taeda.all(x > 0, dim=[]))
     for _ in range(3):
         assert compiled(taeda.ones(2, 2)).tolist() == [[True, True], [True, True]]
+    kernel = taeda.compile(
+        lambda x: taeda.any(x > 0, dim=[]) & (x < 2), options={"blocking": True}
+    )
+    x = taeda.randn(33, 40)
+    assert taeda.equal(kernel(x), (x > 0) & (x < 2))
 
 
 @pytest.mark.parametrize("name", ["all", "any"])
