@@ -18,12 +18,11 @@
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/uniform_.h>
 #include <taeda/gen/ops/where.h>
-
 #include <taeda/gen/sym/narrow.h>
 #include <taeda/gen/sym/new_empty.h>
-#include <cmath>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace taeda::native {

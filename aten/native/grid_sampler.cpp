@@ -25,14 +25,17 @@ void check_grid(const T& input,
                 const T& grid,
                 int64_t interpolation,
                 int64_t beyond) {
-  TAEDA_CHECK(input.dim() >= 2 && grid.dim() >= 1,
-              "grid_sampler(): expected ",
-              D + 2,
-              "D input and grid with same number of dimensions, but got input "
-              "with sizes ",
-              input.sizes(),
-              " and grid with sizes ",
-              grid.sizes());
+  auto check_dims = [&](bool fit) {
+    TAEDA_CHECK(fit,
+                "grid_sampler(): expected ",
+                D + 2,
+                "D input and grid with same number of dimensions, but got "
+                "input with sizes ",
+                input.sizes(),
+                " and grid with sizes ",
+                grid.sizes());
+  };
+  check_dims(input.dim() >= 2 && grid.dim() >= 1);
   TAEDA_CHECK(input.sizes()[0] == grid.sizes()[0],
               "grid_sampler(): expected grid and input to have same batch "
               "size, but got input with sizes ",
@@ -44,15 +47,8 @@ void check_grid(const T& input,
               input.dim() - 2,
               " in last dimension, but got grid with sizes ",
               grid.sizes());
-  TAEDA_CHECK(
-      input.dim() == static_cast<int64_t>(D) + 2 && grid.dim() == input.dim(),
-      "grid_sampler(): expected ",
-      D + 2,
-      "D input and grid with same number of dimensions, but got input "
-      "with sizes ",
-      input.sizes(),
-      " and grid with sizes ",
-      grid.sizes());
+  check_dims(input.dim() == static_cast<int64_t>(D) + 2 &&
+             grid.dim() == input.dim());
   for (size_t d = 2; d < D + 2; ++d) {
     TAEDA_CHECK(input.sizes()[d] > 0,
                 "grid_sampler(): expected input to have non-empty spatial "

@@ -69,10 +69,7 @@ def floor_of(program: Program) -> float:
     text = program.text() + str(program.inputs)
     if "bfloat16" in text:
         return BOUNDS[taeda.bfloat16]
-    # A double of one element takes part in sums of floats, whose gradients it gets.
-    mixed = "float32" in text and "float64" in text
-    narrow = mixed or any(name in text for name in NARROW)
-    return BOUNDS[taeda.float32] if narrow else 0.0
+    return BOUNDS[taeda.float32] if any(name in text for name in NARROW) else 0.0
 
 
 def distance(ours: object, theirs: object, floor: float = 0) -> float:

@@ -110,7 +110,7 @@ MAPS = (
     "F.avg_pool2d({a}[None], (1, 2), 1, (0, 1))",
     "F.unfold({a}[None, None, 0], (1, 2), padding=1)",
     "T.arange({a}.shape[-1]) + {a}",
-    "T.zeros_like({a}) + {b}",
+    "T.zeros_like({a}) + {a}",
     "T.eye({a}.shape[-1]) * {a}",
 )
 WRITES = (

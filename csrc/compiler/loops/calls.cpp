@@ -1,6 +1,7 @@
 #include <taeda/aten/core/promotion.h>
 #include <taeda/csrc/compiler/loops/calls.h>
 #include <taeda/csrc/compiler/loops/formula.h>
+#include <taeda/csrc/compiler/loops/schedule.h>
 
 #include <algorithm>
 
@@ -214,7 +215,7 @@ bool reads_in_order(const Graph& graph,
                     const Value& out,
                     const Spaces& spaces,
                     const Spaces::Dims& dims) {
-  constexpr int64_t kLeast = 8, kShortStep = 4;
+  constexpr int64_t kLeast = 8;
   int64_t inner = innermost(out);
   if (inner < 0) return false;
   const Spaces::Axes& axes = dims[static_cast<size_t>(inner)];
@@ -227,6 +228,36 @@ bool reads_in_order(const Graph& graph,
       step += along->second * hint(graph[read.value].strides[d]);
     }
     if (step < 0 || step > kShortStep) return false;
+  }
+  return true;
+}
+
+// Whether the result's dtype has all numbers that the formula names; kernels
+// refuse others.
+bool holds_numbers(const Node& node,
+                   const expr::Graph& g,
+                   const IndexMap& map,
+                   ScalarType dtype) {
+  std::vector<Scalar> numbers;
+  for (const MapRead& read : map.reads) {
+    if (!read.fill) continue;
+    bool whole = read.fill->kind <= expr::Kind::Int;
+    numbers.push_back(whole ? Scalar(read.fill->integer)
+                            : Scalar(read.fill->real));
+  }
+  for (const std::string& name : g.names(map.formula)) {
+    int argument = argument_named(node, name);
+    if (argument < 0) continue;
+    const IValue& given = node.arguments[static_cast<size_t>(argument)];
+    if (number_in(given, expr::Kind::Float)) {
+      numbers.push_back(given.to_scalar());
+    }
+  }
+  try {
+    std::array<std::byte, 16> element;
+    for (const Scalar& n : numbers) n.store(dtype, element.data());
+  } catch (const Error&) {
+    return false;
   }
   return true;
 }
@@ -251,6 +282,7 @@ Call map(const Graph& graph, const Node& node, Call call) {
   if (!has_fit_numbers(node, g, found->formula, call.computes, false)) {
     return {};
   }
+  if (!holds_numbers(node, g, *found, out.dtype)) return {};
   call.kind = CallKind::Map;
   call.parts = std::any_of(dims.begin(), dims.end(), [](const auto& axes) {
     return axes.size() > 1;

@@ -4,6 +4,7 @@
 #include <taeda/csrc/compiler/loops/decompose.h>
 #include <taeda/csrc/compiler/loops/formula.h>
 #include <taeda/csrc/compiler/loops/meta_call.h>
+#include <taeda/csrc/compiler/loops/schedule.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -89,7 +90,6 @@ Windows windows_of(const Graph& inner) {
 // more, the more elements a window has.
 bool suits_loops(const Windows& windows, const Node& node, const Value& out) {
   constexpr size_t kFew = 4, kSome = 9;
-  constexpr int64_t kVector = 16;
   auto read = std::count_if(node.results.begin(),
                             node.results.end(),
                             [](ValueId v) { return v != kNoValue; });

@@ -156,10 +156,12 @@ class MapReader {
     return g_.name(str_cat("r", map_.reads.size() - 1));
   }
 
-  static bool may_be_bounded(const Linear& at, const SymInt& size) {
+  // Kernels compare the index in 32 bits.
+  bool may_be_bounded(const Linear& at, const SymInt& size) const {
     bool falls = std::any_of(
         at.steps.begin(), at.steps.end(), [](auto s) { return s.second < 0; });
-    return !falls && !size.is_symbolic();
+    bool small = !size.is_symbolic() && fits_int(spaces_, number(size.plain()));
+    return !falls && small && fits_int(spaces_, at);
   }
 
   ValueId tensor(Id name) {

@@ -17,8 +17,6 @@ constexpr int64_t kElements = 4096;
 // Elements that arrays of kept values may have, all together.
 constexpr int64_t kKept = 32768;
 constexpr int kExpensive = 12;
-// Elements of a vector, and steps whose elements lie in few vectors.
-constexpr int64_t kVector = 16, kShortStep = 4;
 
 // What vector code gains along an axis: the loads and stores that go through
 // memory step by step, where stores count twice and loads by short steps half.

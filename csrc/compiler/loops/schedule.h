@@ -38,6 +38,9 @@ struct Schedule {
   SymInt array_size(const Program& program) const;
 };
 
+// Elements of a vector, and steps whose elements lie in few vectors.
+inline constexpr int64_t kVector = 16, kShortStep = 4;
+
 Schedule schedule(const Program& program);
 // Whether a load goes along an axis by steps so short that vector code gathers
 // it from few vectors: every second element, pixels of three channels.

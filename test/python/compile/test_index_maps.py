@@ -84,6 +84,20 @@ def test_sequences_and_tests_of_places(dtype):
     check(lambda x: x * taeda.zeros(40, dtype=dtype) + taeda.ones(40, dtype=dtype), x)
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: F.pad(x, (1, 2), value=300) * 2,
+        lambda x: taeda.full((2, 20), 300, dtype=taeda.uint8) + x,
+    ],
+)
+def test_numbers_that_the_dtype_does_not_have_are_refused(program):
+    x = taeda.ones(2, 20, dtype=taeda.uint8)
+    for function in (program, taeda.compile(program, options={"blocking": True})):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            function(x)
+
+
 def test_a_causal_mask_is_made_where_it_is_used():
     def program(x):
         mask = taeda.ones(40, 40, dtype=taeda.bool).tril()
