@@ -112,6 +112,9 @@ MAPS = (
     "T.arange({a}.shape[-1]) + {a}",
     "T.zeros_like({a}) + {a}",
     "T.eye({a}.shape[-1]) * {a}",
+    "F.interpolate({a}.reshape(1, 1, -1), scale_factor=2)",
+    "F.pixel_shuffle({a}.reshape(1, 1, 1, -1).expand(1, 4, 2, -1), 2)",
+    "{a}.reshape(1, -1).repeat_interleave(3, -1)",
 )
 WRITES = (
     "{a}.add_({k})",

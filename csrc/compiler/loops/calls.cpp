@@ -208,26 +208,31 @@ bool is_plain_frame(const MapRead& read, const Spaces::Dims& dims) {
   return true;
 }
 
+// Whether the innermost axis of a result has a last part of a few elements,
+// that may be woven into the loop along the part before.
+bool wants_weaving(const Spaces::Axes& axes, const Spaces& spaces) {
+  return axes.size() > 1 && hint(spaces.size(axes.back())) <= kShortStep;
+}
+
 // Whether elements are read one after the other, or by short steps, along the
 // result's innermost axis; it would spoil the loops of its neighbours.
 bool reads_in_order(const Graph& graph,
                     const IndexMap& map,
-                    const Value& out,
-                    const Spaces& spaces,
-                    const Spaces::Dims& dims) {
+                    const Spaces::Axes& axes,
+                    const Spaces& spaces) {
   constexpr int64_t kLeast = 8;
-  int64_t inner = innermost(out);
-  if (inner < 0) return false;
-  const Spaces::Axes& axes = dims[static_cast<size_t>(inner)];
-  if (axes.size() > 1 && hint(spaces.size(axes.back())) < kLeast) return false;
+  bool woven = wants_weaving(axes, spaces);
+  size_t last = axes.size() - (woven ? 2 : 1);
+  if (axes.size() > 1 && hint(spaces.size(axes[last])) < kLeast) return false;
   for (const MapRead& read : map.reads) {
     int64_t step = 0;
     for (size_t d = 0; d < read.dims.size(); ++d) {
-      auto along = read.dims[d].steps.find(axes.back());
+      auto along = read.dims[d].steps.find(axes[last]);
       if (along == read.dims[d].steps.end()) continue;
       step += along->second * hint(graph[read.value].strides[d]);
     }
-    if (step < 0 || step > kShortStep) return false;
+    if (step < 0 || step > (woven ? 1 : kShortStep)) return false;
+    if (woven && read.fill) return false;
   }
   return true;
 }
@@ -272,7 +277,11 @@ Call map(const Graph& graph, const Node& node, Call call) {
   auto found = index_map(graph, node, g, spaces);
   if (!found) return {};
   Spaces::Dims dims = spaces.dims(node.results[0]);
-  if (!reads_in_order(graph, *found, out, spaces, dims)) return {};
+  int64_t inner = innermost(out);
+  if (inner < 0) return {};
+  const Spaces::Axes& axes = dims[static_cast<size_t>(inner)];
+  if (!reads_in_order(graph, *found, axes, spaces)) return {};
+  call.weaves = wants_weaving(axes, spaces);
   call.computes = compute_of(out.dtype);
   // Kernels work sequences of floats out in double.
   if (!found->integers.empty() && is_floating(out.dtype)) return {};

@@ -21,6 +21,7 @@ struct Call {
   bool copies = false;  // the element itself: only the dtype may change
   bool frames = false;  // of a map: an operand's elements, and a number outside
   bool parts = false;   // of a map: places by quotients and remainders
+  bool weaves = false;  // of a map: wants a loop with a woven axis
   int cost = 0;         // of an element, in additions
 };
 
@@ -57,7 +58,7 @@ bool has_places(const Graph& graph,
 // group's values, `load` gives that of an element of other ones.
 class Lowering {
  public:
-  Lowering(const Graph& graph, const Spaces& spaces);
+  Lowering(const Graph& graph, Spaces spaces);
   void lower(const Node& node, const Call& call);
   // Writes a value of the group to the next output buffer.
   void store(ValueId value);
@@ -91,7 +92,7 @@ class Lowering {
                 std::vector<Var>* used = nullptr);
 
   const Graph& graph_;
-  const Spaces& spaces_;
+  const Spaces spaces_;
   Program program_;
   std::unordered_map<int, size_t> axes_;  // of the program, by those of spaces
   std::unordered_map<ValueId, Var> vars_;

@@ -273,7 +273,7 @@ CudaSchedule cuda_schedule(const Program& program,
                            const CudaDevice& device,
                            bool aligned) {
   CudaSchedule s;
-  s.nest = schedule(program);
+  s.nest = schedule(program, /*weaves=*/false);
   choose_axes(program, s);
   flatten(program, s);
   if (aligned) choose_width(program, device, s);

@@ -105,6 +105,7 @@ bool runs_well(const Program& program, const Schedule& s) {
     if (i.op != Op::Load && i.op != Op::Store) continue;
     SymInt step = i.step(s.vector);
     if (same(step, 0) || same(step, 1)) continue;
+    if (s.woven != Schedule::kNone) continue;  // the schedule has looked
     if (!is_short_step(i, s.vector)) return false;
   }
   int64_t all = hint(program.extent(program.all_axes()));
@@ -125,8 +126,7 @@ class Fuser {
       Node node = graph_.nodes[i];
       items_.push_back(item_of(graph_, node));
     }
-    Groups groups(graph_, items_);
-    for (const Group& group : groups.find()) make_region(groups, group);
+    while (!make_regions()) continue;
     if (regions_.empty()) return;
     make_unit();
     put_in_order();
@@ -150,19 +150,57 @@ class Fuser {
     }
   }
 
-  void make_region(const Groups& groups, const Group& group) {
-    Spaces spaces = *groups.spaces_of(group);
-    std::vector<ValueId> outputs = groups.outputs_of(group);
-    if (outputs.empty()) return;
-    Lowering lowering(graph_, spaces);
+  // False where maps now stand alone: groups are to be found again.
+  bool make_regions() {
+    Groups groups(graph_, items_);
+    std::vector<Group> found = groups.find();
+    bool fit = true;
+    for (const Group& group : found) fit &= suits_maps(groups, group);
+    if (!fit) return false;
+    for (const Group& group : found) make_region(groups, group);
+    return true;
+  }
+
+  Lowering lowered(const Groups& groups,
+                   const Group& group,
+                   const std::vector<ValueId>& outputs) const {
+    Lowering lowering(graph_, *groups.spaces_of(group));
     for (size_t i : group) {
       for (size_t k = 0; k < items_[i].nodes.size(); ++k) {
         lowering.lower(items_[i].nodes[k], items_[i].calls[k]);
       }
     }
     for (ValueId v : outputs) lowering.store(v);
+    lowering.program().join_axes();
+    return lowering;
+  }
+
+  // Maps that want a woven loop stand alone where their group gets none, which
+  // runs well without them.
+  bool suits_maps(const Groups& groups, const Group& group) {
+    Group weaving;
+    for (size_t i : group) {
+      const std::vector<Call>& calls = items_[i].calls;
+      auto weaves = [](const Call& call) { return call.weaves; };
+      if (std::any_of(calls.begin(), calls.end(), weaves)) weaving.push_back(i);
+    }
+    if (weaving.empty()) return true;
+    Lowering lowering = lowered(groups, group, groups.outputs_of(group));
+    const Program& program = lowering.program();
+    if (runs_well(program, schedule(program))) return true;
+    bool alone = true;
+    for (size_t i : weaving) {
+      alone &= !items_[i].fusible;
+      items_[i].fusible = false;
+    }
+    return alone;
+  }
+
+  void make_region(const Groups& groups, const Group& group) {
+    std::vector<ValueId> outputs = groups.outputs_of(group);
+    if (outputs.empty()) return;
+    Lowering lowering = lowered(groups, group, outputs);
     Program& program = lowering.program();
-    program.join_axes();
     Schedule s = schedule(program);
     if (!runs_well(program, s)) return;
     BodyBuilder builder(graph_);

@@ -7,13 +7,13 @@
 
 namespace taeda::compiler::loops {
 
-Lowering::Lowering(const Graph& graph, const Spaces& spaces)
-    : graph_(graph), spaces_(spaces) {
-  Spaces::Axes reduced = spaces.reduced();
-  for (int axis : spaces.all()) {
+Lowering::Lowering(const Graph& graph, Spaces spaces)
+    : graph_(graph), spaces_(std::move(spaces)) {
+  Spaces::Axes reduced = spaces_.reduced();
+  for (int axis : spaces_.all()) {
     bool gone =
         std::find(reduced.begin(), reduced.end(), axis) != reduced.end();
-    axes_[axis] = program_.axis(spaces.size(axis), gone);
+    axes_[axis] = program_.axis(spaces_.size(axis), gone);
   }
 }
 
@@ -117,7 +117,8 @@ Var Lowering::framed(const Frame& frame,
   read.dims.resize(order.size());
   SymInt left = view.offset;
   for (size_t d : order) {
-    Linear& at = read.dims[d] = *linear_in(spaces_, result[d + shift]);
+    Linear& at = read.dims[d];
+    if (!same(view.sizes[d], 1)) at = *linear_in(spaces_, result[d + shift]);
     int64_t start = 0, step = 1;
     if (!same(view.sizes[d], whole.sizes[d])) {
       int64_t stride = whole.strides[d].plain();

@@ -238,10 +238,21 @@ class KernelPrinter {
     for (size_t i = 0; i < s_.inner.size() + 1; ++i) line("}");
   }
 
+  // For each element of the woven axis.
+  std::string woven(const std::string& body) const {
+    if (s_.woven == Schedule::kNone || body.empty()) return body;
+    std::string all;
+    for (int64_t k = 0; k < p_.sizes()[s_.woven].plain(); ++k) {
+      all += str_cat(
+          "{ constexpr int64_t i", s_.woven, " = ", k, ";\n", body, "}\n");
+    }
+    return all;
+  }
+
   void vector_loop(const std::vector<Var>& roots) {
     std::string head = loop("i", length());
-    std::string body = body_.with_operands(roots, "i");
-    std::string check = body_.far_checks(roots, "i");
+    std::string body = woven(body_.with_operands(roots, "i"));
+    std::string check = woven(body_.far_checks(roots, "i"));
     std::string safe = body_.reads_buffers(roots, length());
     line("{");
     if (!safe.empty() && check.empty()) {

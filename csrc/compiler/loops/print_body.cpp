@@ -93,6 +93,8 @@ bool steps_alike(const Program& p, const Instruction& a, const Instruction& b) {
 }  // namespace
 
 void BodyPrinter::find_pairs() {
+  // A woven axis reads both halves.
+  if (s_.woven != Schedule::kNone) return;
   if (s_.vector == Schedule::kNone) return;
   std::vector<std::pair<int64_t, Var>> loads;
   for (Var v = 0; v < p_.count(); ++v) {
@@ -192,10 +194,12 @@ std::string BodyPrinter::read_array(Var v, const std::string& index) const {
 std::string BodyPrinter::offset(Var v, const std::string& index) const {
   const std::vector<SymInt>& strides = p_[v].place.strides;
   std::string at;
-  for (size_t a : s_.inner) {
-    if (same(strides[a], 0)) continue;
+  auto add = [&](size_t a) {
+    if (same(strides[a], 0)) return;
     at += message("i{} * {} + ", a, name_(strides[a]));
-  }
+  };
+  for (size_t a : s_.inner) add(a);
+  if (s_.woven != Schedule::kNone) add(s_.woven);
   SymInt step = s_.vector == Schedule::kNone ? 0 : strides[s_.vector];
   if (same(step, 0)) {
     at += "0";

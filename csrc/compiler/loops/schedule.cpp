@@ -3,6 +3,7 @@
 #include <taeda/csrc/compiler/loops/schedule.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace taeda::compiler::loops {
 
@@ -36,6 +37,40 @@ int64_t gain_along(const Program& p, size_t axis) {
   return steps * std::min(hint(p.sizes()[axis]), kVector);
 }
 
+// Whether all results lie along one axis at the places that another one, of a
+// few elements, leaves free; operands lie so too, step by one or not at all.
+bool may_weave(const Program& p, size_t axis, size_t woven) {
+  const SymInt& size = p.sizes()[woven];
+  if (axis == woven || size.is_symbolic() || size.plain() > kShortStep) {
+    return false;
+  }
+  for (Var v = 0; v < p.count(); ++v) {
+    const Instruction& i = p[v];
+    if (i.op == Op::Gather || !i.bounds.empty()) return false;
+    if (i.op != Op::Load && i.op != Op::Store) continue;
+    SymInt step = i.step(axis);
+    bool woven_too = same(step, size) && same(i.step(woven), 1);
+    bool plain = i.op == Op::Load && (same(step, 0) || same(step, 1));
+    if (!woven_too && !plain) return false;
+  }
+  return true;
+}
+
+// The vector axis and the one that is woven into it, if that is to be.
+bool choose_woven(const Program& p, Schedule& s) {
+  if (p.reduced() != 0) return false;
+  constexpr int64_t kLeast = 8;
+  for (size_t woven = 0; woven < p.sizes().size(); ++woven) {
+    for (size_t a = 0; a < p.sizes().size(); ++a) {
+      if (hint(p.sizes()[a]) < kLeast || !may_weave(p, a, woven)) continue;
+      s.vector = a;
+      s.woven = woven;
+      return true;
+    }
+  }
+  return false;
+}
+
 // The widest step that any access takes along an axis: outer loops first.
 int64_t widest_step(const Program& p, size_t axis) {
   int64_t widest = 0, size = -1;
@@ -56,11 +91,9 @@ int64_t columns_at_a_time(int64_t columns) {
   return std::min(share, kMostColumns);
 }
 
-void choose_loops(const Program& p, Schedule& s) {
-  std::vector<size_t> order;
+void choose_vector(const Program& p, Schedule& s) {
   int64_t best = -1;
   for (size_t a = 0; a < p.sizes().size(); ++a) {
-    order.push_back(a);
     int64_t steps = gain_along(p, a);
     bool reduced = (p.reduced() & axis_bit(a)) != 0;
     if (steps > best || (steps == best && reduced)) {
@@ -68,11 +101,17 @@ void choose_loops(const Program& p, Schedule& s) {
       s.vector = a;
     }
   }
+}
+
+void choose_loops(const Program& p, Schedule& s, bool weaves) {
+  if (!weaves || !choose_woven(p, s)) choose_vector(p, s);
+  std::vector<size_t> order(p.sizes().size());
+  std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return widest_step(p, a) > widest_step(p, b);
   });
   for (size_t a : order) {
-    if (a == s.vector) continue;
+    if (a == s.vector || a == s.woven) continue;
     bool reduced = (p.reduced() & axis_bit(a)) != 0;
     (reduced ? s.inner : s.outer).push_back(a);
   }
@@ -92,6 +131,7 @@ void find_stages(const Program& p, Schedule& s) {
   s.stage.resize(count);
   AxisSet inside = p.reduced();
   if (inside == 0 && s.vector != Schedule::kNone) inside = axis_bit(s.vector);
+  if (s.woven != Schedule::kNone) inside |= axis_bit(s.woven);
   for (Var v = 0; v < p.count(); ++v) {
     const Instruction& i = p[v];
     auto at = static_cast<size_t>(v);
@@ -181,12 +221,13 @@ SymInt Schedule::outer_count(const Program& program) const {
 SymInt Schedule::array_size(const Program& program) const {
   SymInt count = vector_size(program);
   for (size_t a : inner) count *= program.sizes()[a];
+  if (woven != kNone) count *= program.sizes()[woven];
   return count;
 }
 
-Schedule schedule(const Program& program) {
+Schedule schedule(const Program& program, bool weaves) {
   Schedule s;
-  choose_loops(program, s);
+  choose_loops(program, s, weaves);
   find_stages(program, s);
   choose_kept(program, s);
   return s;

@@ -15,6 +15,9 @@ namespace taeda::compiler::loops {
 //            combined at the end
 //   columns  it runs along a kept axis, by blocks; an accumulator for each
 //            column
+//   woven    it runs along a kept axis whose results lie a few elements apart,
+//            and what lies between them is an axis of just that size, which is
+//            written out in the loop: pixels of a finer grid
 // What a later pass needs of an earlier one is computed again where that is
 // cheap, and kept in an array beside the row where it is not. Where sizes are
 // expressions, those that the trace has seen decide.
@@ -23,6 +26,7 @@ struct Schedule {
   std::vector<size_t> outer;  // axes, outermost first
   std::vector<size_t> inner;  // axes around the vector loop, in a pass
   size_t vector = kNone;      // the axis of the innermost loop; none: one point
+  size_t woven = kNone;       // the axis that is written out in it
   int64_t block = 0;          // steps of the vector loop at a time; 0: all
   bool columns = false;       // the vector axis is kept, others are reduced
   int passes = 1;
@@ -41,7 +45,8 @@ struct Schedule {
 // Elements of a vector, and steps whose elements lie in few vectors.
 inline constexpr int64_t kVector = 16, kShortStep = 4;
 
-Schedule schedule(const Program& program);
+// With `weaves` an axis may be woven.
+Schedule schedule(const Program& program, bool weaves = true);
 // Whether a load goes along an axis by steps so short that vector code gathers
 // it from few vectors: every second element, pixels of three channels.
 bool is_short_step(const Instruction& load, size_t axis);

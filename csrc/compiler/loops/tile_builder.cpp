@@ -528,6 +528,7 @@ std::unique_ptr<const TileProgram> TileProgram::make(const Program& program,
   auto made = std::make_unique<TileProgram>();
   made->program_ = program;
   made->schedule_ = loops::schedule(program);
+  if (made->schedule_.woven != Schedule::kNone) return nullptr;
   bool is_whole = TileBuilder(*made).build();
   if (!is_whole || made->steps_.size() > most) return nullptr;
   return made;

@@ -151,6 +151,26 @@ TEST(LoopSchedule, RowsAndColumnsByTheStepsInMemory) {
   }
 }
 
+// Pixels of a grid of twice the width: x[i / 2] at 2 * (i / 2) + i % 2.
+TEST(LoopSchedule, AResultOfAFinerGridIsWoven) {
+  auto planned = [](int64_t between, int64_t step) {
+    Program p;
+    p.axis(5, false);
+    p.axis(32, false);
+    p.axis(between, false);
+    int in = p.buffer(kFloat, false), out = p.buffer(kFloat, true);
+    Var x = p.load(in, at({32, 1, 0}));
+    p.store(x, out, at({32 * step, step, 1}));
+    return schedule(p);
+  };
+  Schedule s = planned(2, 2);
+  EXPECT_EQ(s.vector, 1u);
+  EXPECT_EQ(s.woven, 2u);
+  EXPECT_EQ(s.outer, std::vector<size_t>{0});
+  EXPECT_EQ(planned(5, 5).woven, Schedule::kNone);  // more than few
+  EXPECT_EQ(planned(2, 3).woven, Schedule::kNone);  // something else between
+}
+
 // exp(x) / sum(exp(x)): the exponentials are kept, x is loaded once.
 TEST(LoopSchedule, ColumnsAreSharedByThreadsAndElseTakenWhole) {
   auto block = [](int threads, int64_t columns) {

@@ -23,12 +23,14 @@ MAPS = {
     "repeat_interleave": lambda x: x.repeat_interleave(2, 1) * 2,
     "pixel_unshuffle": lambda x: F.pixel_unshuffle(x, 4)[:, :7] * 2,
     "channel_shuffle": lambda x: F.channel_shuffle(x, 2) * 2,
+    "pixel_shuffle": lambda x: F.pixel_shuffle(x, 2) * 2,
+    "repeat_interleave of rows": lambda x: x.repeat_interleave(3, -1) * 2,
 }
 # Whose loops would jump through memory, or whose index is not linear.
 CALLS = {
     "flip of rows": lambda x: x.flip(-1) * 2,
     "roll": lambda x: x.roll(1, 1) * 2,
-    "nearest": lambda x: F.interpolate(x, scale_factor=2) * 2,
+    "nearest by other factors": lambda x: F.interpolate(x, scale_factor=5) * 2,
     "replicate": lambda x: F.pad(x, (1, 1, 0, 2), mode="replicate") * 2,
     "reflect": lambda x: F.pad(x, (1, 1, 0, 2), mode="reflect") * 2,
 }
@@ -66,6 +68,40 @@ def test_maps_that_loops_would_read_badly_are_calls(name):
 @pytest.mark.parametrize("dtype", [taeda.float32, taeda.bfloat16], ids=str)
 def test_windows_as_columns_are_a_loop_by_themselves(dtype, padding, stride):
     check(lambda x: F.unfold(x, 3, 1, padding, stride), image(dtype), loops=1)
+
+
+# Results that lie between each other: Note [Passes], woven.
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("factor", [2, 3, 4])
+def test_finer_grids_are_a_loop_by_themselves(dtype, factor):
+    x = taeda.arange(factor**2 * 5 * 17).view(1, factor**2, 5, 17).to(dtype)
+    fine = taeda.ones(1, 1, 5 * factor, 17 * factor, dtype=dtype)
+    check(lambda x: F.pixel_shuffle(x, factor), x, loops=1)
+    check(lambda x, y: F.pixel_shuffle(x, factor) * 2 + y, x, fine, loops=1)
+    check(lambda x, y: F.pixel_shuffle(x, factor) * 2 + y, x, fine.mT.contiguous().mT)
+    check(lambda x: x.repeat_interleave(factor, -1) * 2, x, loops=1)
+    if taeda.is_floating_point(x):
+        check(lambda x: F.interpolate(x, scale_factor=2), x, loops=1)
+
+
+def test_finer_grids_leave_their_neighbours_a_loop():
+    x = taeda.randn(2, 4, 12, 40)
+    check(lambda x: (F.pixel_shuffle(x, 2).relu() * 2).softmax(-1), x, loops=2)
+    check(lambda x: F.interpolate(x, scale_factor=2).relu().softmax(1), x, loops=2)
+    check(lambda x: F.layer_norm(F.pixel_shuffle(x, 2).relu(), (80,)), x, loops=2)
+    check(lambda x: (F.pixel_shuffle(x, 2) * 2).sum((2, 3)), x, loops=1)
+    check(lambda x: F.pad(F.pixel_shuffle(x, 2).relu(), (1, 1)) * 2, x)
+
+
+def test_finer_grids_of_symbols():
+    def program(x):
+        return F.pixel_shuffle(x, 2).relu() + 1, x.repeat_interleave(3, -1) * 2
+
+    function = taeda.compile(program, dynamic=True, options={"blocking": True})
+    for rows in (9, 12, 30):
+        x = taeda.randn(rows, 4, rows, rows + 3)
+        for got, expected in zip(function(x), program(x), strict=True):
+            assert taeda.equal(got, expected)
 
 
 def test_a_map_reads_strided_tensors_where_they_lie():
