@@ -16,6 +16,10 @@ uint32_t bit(Attention way) { return 1U << static_cast<unsigned>(way); }
 
 std::atomic<bool> dnn_enabled{true};
 std::atomic<bool> product_tf32{false};
+std::atomic<bool> deterministic{false};
+std::atomic<bool> cudnn_enabled{true}, cudnn_benchmark{false};
+std::atomic<int64_t> cudnn_benchmark_limit{10};
+std::atomic<bool> cudnn_deterministic{false}, convolution_tf32{true};
 std::atomic<bool> half_sums{true}, bfloat16_sums{true};
 std::atomic<bool> fill_uninitialized{false};
 std::atomic<bool> warn_always{false};

@@ -38,6 +38,16 @@ extern TAEDA_API std::atomic<bool> dnn_enabled;
 extern TAEDA_API std::atomic<bool> product_tf32;
 extern TAEDA_API std::atomic<bool> half_sums, bfloat16_sums;
 
+// Of cuDNN's convolutions: whether they are used; tried, up to so many ways for
+// each problem (0: all that there are), of which the quickest is kept;
+// deterministic ones alone; and whether float32 may be TF32.
+extern TAEDA_API std::atomic<bool> cudnn_enabled, cudnn_benchmark;
+extern TAEDA_API std::atomic<int64_t> cudnn_benchmark_limit;
+extern TAEDA_API std::atomic<bool> cudnn_deterministic, convolution_tf32;
+
+// On: what has a deterministic way and others goes that.
+extern TAEDA_API std::atomic<bool> deterministic;
+
 // On: what programs get uninitialised (`empty`, `resize_`) is filled with NaN
 // or the dtype's largest number, so that reading it gives the same every time.
 extern TAEDA_API std::atomic<bool> fill_uninitialized;

@@ -137,6 +137,8 @@ class TAEDA_API Gpu {
   virtual void copy_bytes(void* to, const void* from, size_t bytes) = 0;
   // Where NVIDIA's libraries may lie besides the system's folders.
   virtual void add_library_folder(std::string folder) = 0;
+  // 90100 of 9.1; 0 where there is none.
+  virtual int64_t cudnn_version() = 0;
   virtual void* allocate_host(size_t bytes) = 0;
   virtual void free_host(void* data) = 0;
   virtual bool is_pinned(const void* data) = 0;

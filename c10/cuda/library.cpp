@@ -45,7 +45,8 @@ std::vector<std::string> folders_beside_us() {
 }
 
 // ".13", ".12": what a driver runs; the file without a number comes last.
-std::vector<std::string> versions() {
+std::vector<std::string> versions(const char* number) {
+  if (number != nullptr) return {number, ""};
   int driver_version = 0;
   check(driver().version(&driver_version), "cuDriverGetVersion");
   std::vector<std::string> all;
@@ -83,7 +84,7 @@ void* open_nvidia_library(const LibraryNames& names, std::string* error) {
   if (given != nullptr && *given != '\0') {
     found = open(given, &reasons);
   } else {
-    for (const std::string& version : versions()) {
+    for (const std::string& version : versions(names.number)) {
       found = open_version(names.stem + version, &reasons);
       if (found != nullptr) break;
     }

@@ -12,6 +12,8 @@ struct LibraryNames {
       variable;         // of the environment: a file, and nothing else is tried
   const char* stem;     // "libcublasLt.so"
   const char* package;  // that brings it: "nvidia-cublas"
+  // The file's number, ".9"; null: that of the CUDA that the driver runs.
+  const char* number = nullptr;
 };
 
 // Null where there is none, and a sentence that says what to install in

@@ -6,6 +6,8 @@
 #include <taeda/csrc/gpu/bind.h>
 #include <taeda/csrc/python/lent.h>
 
+#include <algorithm>
+
 namespace taeda::python {
 
 namespace {
@@ -44,6 +46,18 @@ void set_product_precision(bool tf32, bool half_sums, bool bfloat16_sums) {
   settings::bfloat16_sums = bfloat16_sums;
 }
 
+void set_convolution_choices(bool enabled,
+                             bool benchmark,
+                             int64_t benchmark_limit,
+                             bool deterministic,
+                             bool tf32) {
+  settings::cudnn_enabled = enabled;
+  settings::cudnn_benchmark = benchmark;
+  settings::cudnn_benchmark_limit = std::max<int64_t>(benchmark_limit, 0);
+  settings::cudnn_deterministic = deterministic;
+  settings::convolution_tf32 = tf32;
+}
+
 }  // namespace
 
 }  // namespace taeda::python
@@ -70,6 +84,8 @@ PYBIND11_MODULE(_cuda, m) {
     return owned(wrap(gpu().default_generator(device)));
   });
   m.def("set_product_precision", set_product_precision);
+  m.def("set_convolution_choices", set_convolution_choices);
+  m.def("cudnn_version", [] { return gpu().cudnn_version(); });
   m.def("exchange_multithreading", [](bool on) {
     return std::exchange(local_state.multithreading_enabled, on);
   });

@@ -75,6 +75,8 @@ void bind_settings(PyObject* module) {
   });
   m.def("_set_attention_order", set_attention_order);
   add_switch(m, "_dnn_enabled", "_enable_dnn", settings::dnn_enabled);
+  add_switch(
+      m, "_is_deterministic", "_set_deterministic", settings::deterministic);
   add_switch(m,
              "_fills_uninitialized",
              "_fill_uninitialized",

@@ -1,8 +1,9 @@
 """Settings about reproducible results and precision.
 
 Every operator of this build gives the same bits for the same input and number of
-threads, so that `use_deterministic_algorithms` has no algorithm to replace or refuse.
-What it switches on is the filling of memory that `empty` and `resize_` hand out.
+threads, but for convolutions by cuDNN on a GPU: `use_deterministic_algorithms` leaves
+their deterministic ways alone. It also switches on the filling of memory that `empty`
+and `resize_` hand out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _MODES = ("default", "warn", "error")
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for deterministic algorithms, which all are, and for filled memory.
+    """Ask for deterministic algorithms, and for filled memory.
 
     Args:
         mode: whether it is asked. While it is, `empty` and its kin are filled with NaN
@@ -39,6 +40,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
             f"{type(mode).__name__}"
         )
     _state.update(deterministic=mode, warn_only=bool(warn_only))
+    _C._set_deterministic(mode)
     apply_fill(_state["fill"])
 
 

@@ -12,6 +12,7 @@ from devtool import cmake
 from devtool.shell import ROOT, Failure, run
 
 SOURCES = ROOT / "test" / "emulator"
+_TABLES = ("driver", "cublaslt", "cudnn")
 DEVICE_TEXT = ROOT / "test" / "python" / "cuda"
 
 
@@ -21,7 +22,7 @@ def library() -> pathlib.Path:
     made = tree / "emulator" / "libemulated_cuda.so"
     sources = sorted(SOURCES.glob("*.cpp"))
     headers = sorted([*SOURCES.glob("*.h"), *DEVICE_TEXT.glob("host_*.h")])
-    tables = [ROOT / "c10" / "cuda" / f"{name}.h" for name in ("driver", "cublaslt")]
+    tables = [ROOT / "c10" / "cuda" / f"{name}.h" for name in _TABLES]
     inputs = [*sources, *headers, *tables]
     newest = max(path.stat().st_mtime for path in inputs)
     if made.exists() and made.stat().st_mtime > newest:
@@ -54,6 +55,7 @@ def environment() -> dict[str, str]:
         "TAEDA_CUDA_DRIVER": path,
         "TAEDA_CUDA_NVRTC": path,
         "TAEDA_CUDA_CUBLASLT": path,
+        "TAEDA_CUDA_CUDNN": path,
         "TAEDA_NCCL_LIBRARY": path,
         "TAEDA_CACHE_DIR": os.environ.get("TAEDA_CACHE_DIR", str(cache)),
     }

@@ -8,7 +8,7 @@
 #include <taeda/aten/native/cuda/formulas.h>
 #include <taeda/aten/native/cuda/host.h>
 #include <taeda/aten/native/cuda/kernels.h>
-#include <taeda/aten/native/cuda/picks.h>
+#include <taeda/aten/native/cuda/quick.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -26,6 +26,8 @@ struct Kernels {
   const FormulaText* formula = nullptr;
   QuickKernel quick = nullptr;  // goes before them where it applies
   void* function = nullptr;
+  // Whether these, and not what the record means, compute it in any case.
+  bool is_whole() const { return written != nullptr || formula != nullptr; }
 };
 using Table = std::unordered_map<const OperatorEntry*, Kernels>;
 Table& kernels() {
@@ -236,6 +238,8 @@ bool run_kernel(const OperatorEntry& op, Stack& stack) {
   }
   if (kernel.quick != nullptr && kernel.quick(values.data(), results)) {
     // Done.
+  } else if (!kernel.is_whole()) {
+    return false;
   } else if (kernel.written != nullptr) {
     run_written(op, *kernel.written, values.data(), results);
   } else if (!run_formula(op, *kernel.formula, values.data(), results)) {
@@ -363,6 +367,30 @@ class DeviceFallback final : public BoxedKernel {
 
 }  // namespace
 
+namespace {
+
+struct Quick {
+  const char* op;
+  QuickKernel kernel;
+};
+constexpr Quick kQuick[] = {
+    {"index_select", index_select_quick},
+    {"embedding", embedding_quick},
+    {"gather", gather_quick},
+    {"convolution", convolution_by_cudnn},
+    {"convolution_backward", convolution_backward_by_cudnn},
+};
+
+QuickKernel quick_kernel(const OperatorEntry& op) {
+  if (*op.overload != '\0') return nullptr;
+  for (const Quick& quick : kQuick) {
+    if (std::string_view(op.name) == quick.op) return quick.kernel;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 void register_fallback() {
   for (const OperatorEntry* op : Dispatcher::get().all()) {
     bool functional = op->info->form == Form::Functional;
@@ -370,7 +398,7 @@ void register_fallback() {
     Kernels found{written_kernel(*op),
                   functional ? formula_of(*op) : nullptr,
                   quick_kernel(*op)};
-    if (found.written != nullptr || found.formula != nullptr) {
+    if (found.is_whole() || found.quick != nullptr) {
       kernels().emplace(op, found);
     }
   }

@@ -1,4 +1,5 @@
 // What libtaeda asks of this library: c10/core/gpu.h.
+#include <taeda/aten/native/cuda/cudnn_plans.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/cuda/launchers.h>
 #include <taeda/c10/cuda/generator.h>
@@ -100,6 +101,7 @@ class CudaGpu final : public Gpu {
   void add_library_folder(std::string folder) override {
     cuda::add_library_folder(std::move(folder));
   }
+  int64_t cudnn_version() override { return cuda::cudnn_version(); }
   void* allocate_host(size_t bytes) override {
     return cuda::allocate_host(bytes);
   }

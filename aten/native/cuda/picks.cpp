@@ -1,5 +1,6 @@
+// gather, index_select and embedding where tensors lie as most do.
 #include <taeda/aten/core/ivalue.h>
-#include <taeda/aten/native/cuda/picks.h>
+#include <taeda/aten/native/cuda/quick.h>
 
 #include <taeda/aten/native/cuda/blocks.h>
 #include <taeda/aten/native/cuda/moves.h>
@@ -91,15 +92,18 @@ bool run_pick(const char* op,
   return true;
 }
 
-bool index_select(const IValue* values,
-                  const std::vector<TensorBase>& results) {
+}  // namespace
+
+bool index_select_quick(const IValue* values,
+                        const std::vector<TensorBase>& results) {
   const auto& self = values[0].get<TensorBase>();
   Rows rows = rows_of(self, values[1].get<int64_t>());
   const auto& index = values[2].get<TensorBase>();
   return run_pick("index_select", self, rows, index, results[0], false);
 }
 
-bool embedding(const IValue* values, const std::vector<TensorBase>& results) {
+bool embedding_quick(const IValue* values,
+                     const std::vector<TensorBase>& results) {
   const auto& weight = values[0].get<TensorBase>();
   const auto& indices = values[1].get<TensorBase>();
   Rows rows = rows_of(weight, 0);
@@ -107,7 +111,8 @@ bool embedding(const IValue* values, const std::vector<TensorBase>& results) {
 }
 
 // Rows of the index and of self are the same along all other dims.
-bool gather(const IValue* values, const std::vector<TensorBase>& results) {
+bool gather_quick(const IValue* values,
+                  const std::vector<TensorBase>& results) {
   const auto& self = values[0].get<TensorBase>();
   const auto& index = values[2].get<TensorBase>();
   int64_t dim = values[1].get<int64_t>();
@@ -117,16 +122,6 @@ bool gather(const IValue* values, const std::vector<TensorBase>& results) {
     if (k != d && self.sizes()[k] != index.sizes()[k]) return false;
   }
   return run_pick("gather", self, rows_of(self, dim), index, results[0], true);
-}
-
-}  // namespace
-
-QuickKernel quick_kernel(const OperatorEntry& op) {
-  if (*op.overload != '\0') return nullptr;
-  std::string_view name = op.name;
-  if (name == "index_select") return index_select;
-  if (name == "embedding") return embedding;
-  return name == "gather" ? gather : nullptr;
 }
 
 }  // namespace taeda::cuda

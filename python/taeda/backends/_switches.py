@@ -168,7 +168,7 @@ class Precision:
                 f"backend {self.backend!r} does not support precision {value!r}"
             )
         _set[self.keys[0]] = value
-        tell_products()
+        tell()
 
 
 # What products on a GPU may do with sums of small dtypes: dtype -> whether parts of a
@@ -204,7 +204,7 @@ class NarrowSums:
                 f"{type(value).__name__}"
             )
         narrow_sums[self.dtype] = value
-        tell_products()
+        tell()
 
 
 def tell_products() -> None:
@@ -213,6 +213,16 @@ def tell_products() -> None:
 
     tf32 = Precision("cuda", "matmul").read() == "tf32"
     _cuda.set_product_precision(tf32, narrow_sums["fp16"], narrow_sums["bf16"])
+
+
+# Who tells kernels what was set; appended to when a backend is imported.
+listeners = [tell_products]
+
+
+def tell() -> None:
+    """Tell all kernels that read precisions and switches."""
+    for listener in listeners:
+        listener()
 
 
 def own_precision(backend: str, operation: str | None = None) -> Precision:

@@ -86,6 +86,13 @@ def _packages() -> str:
     return "\n".join(f"{name}=={found[name]}" for name in wanted)
 
 
+def _cudnn_version() -> str | None:
+    from taeda.backends import cudnn
+
+    version = cudnn.version()
+    return None if version is None else str(version)
+
+
 def get_env_info() -> SystemEnv:
     """Asks the machine, which takes a second or so."""
     import taeda
@@ -109,7 +116,7 @@ def get_env_info() -> SystemEnv:
         cuda_module_loading="N/A",
         nvidia_driver_version=_said("nvidia-smi", pattern=r"Driver Version: (.*?) "),
         nvidia_gpu_models=_said("nvidia-smi", "-L"),
-        cudnn_version=None,
+        cudnn_version=_cudnn_version(),
         is_xpu_available=str(taeda.xpu.is_available()),
         pip_version=f"pip{sys.version_info.major}",
         pip_packages=_packages(),
