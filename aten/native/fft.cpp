@@ -74,11 +74,17 @@ void plan_spectrum(Plan<I>& plan,
   plan.set(0, sizes, strides, dtype);
 }
 
+// Half is transformed on devices alone.
+bool has_transforms_of(ScalarType real, Device device) {
+  return real == kFloat || real == kDouble ||
+         (real == kHalf && !device.is_cpu());
+}
+
 template <class I>
 void check_transformable(const Spec<I>& self, bool complex, IntArrayRef dims) {
   ScalarType t = self.dtype();
-  TAEDA_CHECK(complex ? t == kComplexFloat || t == kComplexDouble
-                      : t == kFloat || t == kDouble,
+  TAEDA_CHECK(is_complex(t) == complex &&
+                  has_transforms_of(real_type_of(t), self.device()),
               "Unsupported dtype ",
               t);
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -166,7 +172,7 @@ int64_t divisor_of(Norm norm, bool forward) {
 Tensor promoted(const Tensor& self, bool complex) {
   ScalarType t = self.dtype();
   if (!is_floating(t) && !is_complex(t)) t = default_dtype();
-  TAEDA_CHECK(real_type_of(t) == kFloat || real_type_of(t) == kDouble,
+  TAEDA_CHECK(has_transforms_of(real_type_of(t), self.device()),
               "Unsupported dtype ",
               t);
   if (complex) t = complex_type_of(t);

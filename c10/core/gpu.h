@@ -139,6 +139,12 @@ class TAEDA_API Gpu {
   virtual void add_library_folder(std::string folder) = 0;
   // 90100 of 9.1; 0 where there is none.
   virtual int64_t cudnn_version() = 0;
+  // Plans of Fourier transforms that a device keeps: how many there are and may
+  // be.
+  virtual int64_t fourier_plans(int device) = 0;
+  virtual int64_t most_fourier_plans(int device) = 0;
+  virtual void set_most_fourier_plans(int device, int64_t most) = 0;
+  virtual void clear_fourier_plans(int device) = 0;
   virtual void* allocate_host(size_t bytes) = 0;
   virtual void free_host(void* data) = 0;
   virtual bool is_pinned(const void* data) = 0;

@@ -45,13 +45,13 @@ std::vector<std::string> folders_beside_us() {
 }
 
 // ".13", ".12": what a driver runs; the file without a number comes last.
-std::vector<std::string> versions(const char* number) {
-  if (number != nullptr) return {number, ""};
+std::vector<std::string> versions(const LibraryNames& names) {
+  if (names.number != nullptr) return {names.number, ""};
   int driver_version = 0;
   check(driver().version(&driver_version), "cuDriverGetVersion");
   std::vector<std::string> all;
   for (int major = driver_version / 1000; major >= 12; --major) {
-    all.push_back(str_cat(".", major));
+    all.push_back(str_cat(".", major - names.behind));
   }
   all.emplace_back("");
   return all;
@@ -84,7 +84,7 @@ void* open_nvidia_library(const LibraryNames& names, std::string* error) {
   if (given != nullptr && *given != '\0') {
     found = open(given, &reasons);
   } else {
-    for (const std::string& version : versions(names.number)) {
+    for (const std::string& version : versions(names)) {
       found = open_version(names.stem + version, &reasons);
       if (found != nullptr) break;
     }

@@ -14,6 +14,7 @@ struct LibraryNames {
   const char* package;  // that brings it: "nvidia-cublas"
   // The file's number, ".9"; null: that of the CUDA that the driver runs.
   const char* number = nullptr;
+  int behind = 0;  // by how much its number is less than CUDA's
 };
 
 // Null where there is none, and a sentence that says what to install in

@@ -85,6 +85,12 @@ PYBIND11_MODULE(_cuda, m) {
   });
   m.def("set_product_precision", set_product_precision);
   m.def("set_convolution_choices", set_convolution_choices);
+  m.def("fourier_plans", [](int d) { return gpu().fourier_plans(d); });
+  m.def("most_fourier_plans",
+        [](int d) { return gpu().most_fourier_plans(d); });
+  m.def("set_most_fourier_plans",
+        [](int d, int64_t n) { gpu().set_most_fourier_plans(d, n); });
+  m.def("clear_fourier_plans", [](int d) { gpu().clear_fourier_plans(d); });
   m.def("cudnn_version", [] { return gpu().cudnn_version(); });
   m.def("exchange_multithreading", [](bool on) {
     return std::exchange(local_state.multithreading_enabled, on);

@@ -12,7 +12,7 @@ from devtool import cmake
 from devtool.shell import ROOT, Failure, run
 
 SOURCES = ROOT / "test" / "emulator"
-_TABLES = ("driver", "cublaslt", "cudnn")
+_TABLES = ("driver", "cublaslt", "cudnn", "cufft")
 DEVICE_TEXT = ROOT / "test" / "python" / "cuda"
 
 
@@ -56,6 +56,7 @@ def environment() -> dict[str, str]:
         "TAEDA_CUDA_NVRTC": path,
         "TAEDA_CUDA_CUBLASLT": path,
         "TAEDA_CUDA_CUDNN": path,
+        "TAEDA_CUDA_CUFFT": path,
         "TAEDA_NCCL_LIBRARY": path,
         "TAEDA_CACHE_DIR": os.environ.get("TAEDA_CACHE_DIR", str(cache)),
     }

@@ -402,25 +402,17 @@ void register_fallback() {
       kernels().emplace(op, found);
     }
   }
-  for (Definitions list : {product_definitions(),
-                           indexing_definitions(),
-                           sorting_definitions(),
-                           choosing_definitions(),
-                           layer_definitions(),
-                           transform_definitions(),
-                           system_definitions(),
-                           sampling_definitions(),
-                           sequence_definitions(),
-                           factor_definitions(),
-                           spectrum_definitions(),
-                           recurrent_definitions(),
-                           resize_definitions(),
-                           softmax_definitions(),
-                           row_norm_definitions(),
-                           cross_entropy_definitions(),
-                           channel_norm_definitions(),
-                           optimizer_definitions(),
-                           list_definitions()}) {
+  for (Definitions list :
+       {product_definitions(),       indexing_definitions(),
+        sorting_definitions(),       choosing_definitions(),
+        layer_definitions(),         transform_definitions(),
+        fourier_definitions(),       system_definitions(),
+        sampling_definitions(),      sequence_definitions(),
+        factor_definitions(),        spectrum_definitions(),
+        recurrent_definitions(),     resize_definitions(),
+        softmax_definitions(),       row_norm_definitions(),
+        cross_entropy_definitions(), channel_norm_definitions(),
+        optimizer_definitions(),     list_definitions()}) {
     for (const Definition& d : list) {
       std::string_view name = d.op, overload;
       if (size_t dot = name.find('.'); dot != name.npos) {

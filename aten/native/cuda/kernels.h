@@ -45,6 +45,7 @@ Definitions sorting_definitions();
 Definitions choosing_definitions();
 Definitions layer_definitions();
 Definitions transform_definitions();
+Definitions fourier_definitions();
 Definitions system_definitions();
 Definitions sampling_definitions();
 Definitions sequence_definitions();

@@ -1,5 +1,6 @@
 // What libtaeda asks of this library: c10/core/gpu.h.
 #include <taeda/aten/native/cuda/cudnn_plans.h>
+#include <taeda/aten/native/cuda/fourier.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/cuda/launchers.h>
 #include <taeda/c10/cuda/generator.h>
@@ -102,6 +103,18 @@ class CudaGpu final : public Gpu {
     cuda::add_library_folder(std::move(folder));
   }
   int64_t cudnn_version() override { return cuda::cudnn_version(); }
+  int64_t fourier_plans(int device) override {
+    return cuda::fourier_plans(device);
+  }
+  int64_t most_fourier_plans(int device) override {
+    return cuda::most_fourier_plans(device);
+  }
+  void set_most_fourier_plans(int device, int64_t most) override {
+    cuda::set_most_fourier_plans(device, most);
+  }
+  void clear_fourier_plans(int device) override {
+    cuda::clear_fourier_plans(device);
+  }
   void* allocate_host(size_t bytes) override {
     return cuda::allocate_host(bytes);
   }

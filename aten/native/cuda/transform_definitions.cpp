@@ -1,92 +1,13 @@
-// Fourier transforms and interpolation.
+// Interpolation.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
-#include <taeda/gen/ops/narrow.h>
-
-#include <cmath>
 
 namespace taeda::cuda {
 
 TAEDA_INTERNAL_NAMES
 
 namespace {
-
-// Fourier --------------------------------------------------------------------
-
-ScalarType complex_of(ScalarType t) {
-  if (is_complex(t)) return t;
-  if (t == kDouble) return kComplexDouble;
-  return t == kHalf ? kComplexHalf : kComplexFloat;
-}
-
-int64_t wrapped(int64_t dim, const Tensor& t) {
-  return dim < 0 ? dim + t.dim() : dim;
-}
-
-// What transforms of so many elements are multiplied with: 1 stands for the
-// root of their number, 2 for the number.
-double scale_of(int64_t normalization, double count) {
-  if (normalization == 1) return 1 / std::sqrt(count);
-  return normalization == 2 ? 1 / count : 1;
-}
-
-Tensor along(const Tensor& x, int64_t dim, bool forward, double scale) {
-  Tensor out = make_tensor("fft", x.sizes(), complex_of(x.dtype()), x.device());
-  DeviceCall("fft", "transforms", "fourier_at(g, i);")
-      .number("dim", wrapped(dim, x))
-      .number("sign", forward ? -1 : 1)
-      .number("scale", scale)
-      .tensor("x", x)
-      .tensor("result", out)
-      .run(out.numel());
-  return out;
-}
-
-Tensor c2c(const Tensor& self,
-           IntArrayRef dims,
-           int64_t normalization,
-           bool forward) {
-  Tensor x = self;
-  for (int64_t dim : dims) {
-    double count = static_cast<double>(x.size(dim));
-    x = along(x, dim, forward, scale_of(normalization, count));
-  }
-  return x;
-}
-
-Tensor r2c(const Tensor& self,
-           IntArrayRef dims,
-           int64_t normalization,
-           bool onesided) {
-  Tensor x = c2c(self, dims, normalization, true);
-  int64_t last = dims.back();
-  return onesided ? ops::narrow(x, last, 0, self.size(last) / 2 + 1) : x;
-}
-
-Tensor c2r(const Tensor& self,
-           IntArrayRef dims,
-           int64_t normalization,
-           int64_t size) {
-  IntArrayRef others(dims.data(), dims.size() - 1);
-  Tensor x = c2c(self, others, normalization, false);
-  size_t last = static_cast<size_t>(wrapped(dims.back(), x));
-  DimVector sizes(x.sizes().begin(), x.sizes().end());
-  sizes[last] = size;
-  ScalarType dtype = self.dtype() == kComplexDouble ? kDouble
-                     : self.dtype() == kComplexHalf ? kHalf
-                                                    : kFloat;
-  Tensor out = make_tensor("fft", sizes, dtype, x.device());
-  DeviceCall("fft", "transforms", "fourier_real_at(g, i);")
-      .number("dim", static_cast<int64_t>(last))
-      .number("scale", scale_of(normalization, static_cast<double>(size)))
-      .tensor("x", x)
-      .tensor("result", out)
-      .run(out.numel());
-  return out;
-}
-
-// Interpolation --------------------------------------------------------------
 
 using Scale = std::optional<double>;
 
@@ -215,9 +136,6 @@ Tensor nearest3d_back(const Tensor& grad,
 
 Definitions transform_definitions() {
   static const Definition all[] = {
-      defined_as("_fft_c2c", c2c),
-      defined_as("_fft_r2c", r2c),
-      defined_as("_fft_c2r", c2r),
       defined_as("upsample_linear1d", linear1d),
       defined_as("upsample_bilinear2d", bilinear2d),
       defined_as("upsample_bicubic2d", bicubic2d),

@@ -1,4 +1,4 @@
-"""Choices among CUDA's libraries and their caches, of which this build has none.
+"""Choices among CUDA's libraries, and their caches.
 
 The preferred libraries are the process's; each is one value, written whole.
 """
@@ -172,30 +172,43 @@ class cuFFTPlanCacheAttrContextProp:
         write(obj.device_index, val)
 
 
-def _no_plans(*args):
-    raise RuntimeError(
-        "Cannot access cuFFT plan cache without ATen_cuda library: this build of taeda "
-        "does not use cuFFT"
-    )
+def _plans(name: str):
+    """A function of a device's number, and what else it takes."""
+
+    def call(*args):
+        from taeda.cuda._devices import _driver, device_count
+
+        if device_count() == 0:
+            raise RuntimeError(
+                "Cannot access cuFFT plan cache without ATen_cuda library: there is no "
+                "GPU"
+            )
+        return getattr(_driver(), name)(*args)
+
+    return call
 
 
 class cuFFTPlanCache:
-    """The plans that a GPU keeps; reading or changing them is a RuntimeError here.
+    """The plans of Fourier transforms that a GPU keeps.
 
-    size: how many there are. max_size: how many there may be.
+    size: how many there are. max_size: how many there may be; 4096 at first. Those that
+    were used longest ago are given up first.
     """
 
     def __init__(self, device_index: int) -> None:
         self.device_index = device_index
 
     size = cuFFTPlanCacheAttrContextProp(
-        _no_plans, ".size is a read-only property showing the number of plans"
+        _plans("fourier_plans"),
+        ".size is a read-only property showing the number of plans",
     )
-    max_size = cuFFTPlanCacheAttrContextProp(_no_plans, _no_plans)
+    max_size = cuFFTPlanCacheAttrContextProp(
+        _plans("most_fourier_plans"), _plans("set_most_fourier_plans")
+    )
 
     def clear(self) -> None:
         """Give the plans up."""
-        _no_plans()
+        _plans("clear_fourier_plans")(self.device_index)
 
 
 class cuFFTPlanCacheManager:

@@ -1,11 +1,12 @@
-"""Products, convolutions and backward passes on emulated devices."""
+"""NVIDIA's libraries, and backward passes, on emulated devices."""
 
 import pytest
 from emulated import run
 
 
 @pytest.mark.parametrize(
-    "name", ["device_products.py", "device_convolutions.py", "device_backward.py"]
+    "name",
+    [f"device_{n}.py" for n in ("products", "convolutions", "fourier", "backward")],
 )
 def test_on_emulated_devices(name: str) -> None:
     run(name)

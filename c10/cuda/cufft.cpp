@@ -1,0 +1,38 @@
+#include <taeda/c10/cuda/cufft.h>
+
+#include <dlfcn.h>
+
+namespace taeda::cuda {
+
+namespace {
+
+constexpr LibraryNames kNames{"TAEDA_CUDA_CUFFT",
+                              "libcufft.so",
+                              "nvidia-cufft (of CUDA 12: nvidia-cufft-cu12)",
+                              nullptr,
+                              1};
+
+Cufft load() {
+  Cufft made{};
+  void* library = open_nvidia_library(kNames, &made.error);
+  if (library == nullptr) return made;
+#define TAEDA_FIND(symbol, name, parameters)                                  \
+  made.name =                                                                 \
+      reinterpret_cast<cufft::Status(*) parameters>(dlsym(library, #symbol)); \
+  if (made.name == nullptr) {                                                 \
+    made.error = "cuFFT is too old: it has no " #symbol;                      \
+  }
+  TAEDA_CUFFT_FUNCTIONS(TAEDA_FIND)
+#undef TAEDA_FIND
+  return made;
+}
+
+}  // namespace
+
+const Cufft& cufft_library() {
+  // Never destroyed: transforms may run while the process ends.
+  static const Cufft& loaded = *new Cufft(load());
+  return loaded;
+}
+
+}  // namespace taeda::cuda
