@@ -14,6 +14,7 @@
 #include <taeda/c10/util/half.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -228,36 +229,63 @@ bool touch(const void* p, size_t bytes, bool writes) {
   return true;
 }
 
-// A tensor's memory.
+// A tensor's memory. Missing spatial dims are of size 1.
 class Side {
  public:
   Side(const Object& t, void* data)
-      : sizes(sizes_of(t)),
-        strides_(strides_of(t)),
-        type_(one<int>(t, cudnn::kTensorType)),
-        data_(static_cast<char*>(data)) {}
-
-  double read(const Sizes& at) const {
-    const char* p = place(at);
-    if (!touch(p, bytes(), false)) return 0;
-    auto as = [&]<class T>(T value) {
-      std::memcpy(&value, p, sizeof(T));
-      return static_cast<double>(value);
-    };
-    if (type_ == cudnn::kReal32) return as(float{});
-    if (type_ == cudnn::kReal64) return as(double{});
-    if (type_ == cudnn::kReal16) {
-      taeda::Half value;
-      std::memcpy(&value, p, 2);
-      return static_cast<float>(value);
+      : type_(one<int>(t, cudnn::kTensorType)),
+        data_(static_cast<char*>(data)) {
+    Sizes own = sizes_of(t), steps = strides_of(t);
+    for (size_t d = 0; d < own.size(); ++d) {
+      size_t at = d < 2 ? d : d + 5 - own.size();
+      sizes[at] = own[d];
+      strides_[at] = steps[d];
     }
-    taeda::BFloat16 value;
-    std::memcpy(&value, p, 2);
-    return static_cast<float>(value);
   }
-  void write(const Sizes& at, double value) const {
-    char* p = place(at);
-    if (!touch(p, bytes(), true)) return;
+
+  int64_t place(const std::array<int64_t, 5>& at) const {
+    int64_t i = 0;
+    for (size_t d = 0; d < 5; ++d) i += at[d] * strides_[d];
+    return i;
+  }
+  int64_t count() const {
+    int64_t all = 1;
+    for (int64_t n : sizes) all *= n;
+    return all;
+  }
+  // Dense memory: every element, in the order of the addresses.
+  std::vector<double> read() const {
+    std::vector<double> all(static_cast<size_t>(count()));
+    if (!touch(data_, bytes() * all.size(), false)) return all;
+    for (size_t i = 0; i < all.size(); ++i) all[i] = load(data_ + i * bytes());
+    return all;
+  }
+  void write(const std::vector<double>& all) const {
+    if (!touch(data_, bytes() * all.size(), true)) return;
+    for (size_t i = 0; i < all.size(); ++i) {
+      store(data_ + i * bytes(), all[i]);
+    }
+  }
+
+  std::array<int64_t, 5> sizes{1, 1, 1, 1, 1};
+
+ private:
+  size_t bytes() const {
+    return type_ == cudnn::kReal64 ? 8 : type_ == cudnn::kReal32 ? 4 : 2;
+  }
+  template <class T>
+  static T at(const char* p) {
+    T value;
+    std::memcpy(&value, p, sizeof(T));
+    return value;
+  }
+  double load(const char* p) const {
+    if (type_ == cudnn::kReal32) return at<float>(p);
+    if (type_ == cudnn::kReal64) return at<double>(p);
+    if (type_ == cudnn::kReal16) return static_cast<float>(at<taeda::Half>(p));
+    return static_cast<float>(at<taeda::BFloat16>(p));
+  }
+  void store(char* p, double value) const {
     auto put = [p](auto v) { std::memcpy(p, &v, sizeof(v)); };
     auto single = static_cast<float>(value);
     if (type_ == cudnn::kReal32) return put(single);
@@ -266,36 +294,21 @@ class Side {
     put(taeda::BFloat16(single));
   }
 
-  Sizes sizes;
-
- private:
-  size_t bytes() const {
-    return type_ == cudnn::kReal64 ? 8 : type_ == cudnn::kReal32 ? 4 : 2;
-  }
-  char* place(const Sizes& at) const {
-    int64_t i = 0;
-    for (size_t d = 0; d < at.size(); ++d) i += at[d] * strides_[d];
-    return data_ + i * static_cast<int64_t>(bytes());
-  }
-
-  Sizes strides_;
+  std::array<int64_t, 5> strides_{};
   int type_;
   char* data_;
 };
 
 // Calls f for each index below `sizes`.
 template <class F>
-void each_index(const Sizes& sizes, F&& f) {
-  Sizes at(sizes.size(), 0);
-  for (int64_t n : sizes) {
-    if (n == 0) return;
-  }
-  while (true) {
-    f(at);
-    size_t d = sizes.size();
-    while (d > 0 && ++at[d - 1] == sizes[d - 1]) at[--d] = 0;
-    if (d == 0) return;
-  }
+void each_index(const std::array<int64_t, 5>& sizes, F&& f) {
+  std::array<int64_t, 5> at{};
+  auto& [a, b, c, d, e] = at;
+  for (a = 0; a < sizes[0]; ++a)
+    for (b = 0; b < sizes[1]; ++b)
+      for (c = 0; c < sizes[2]; ++c)
+        for (d = 0; d < sizes[3]; ++d)
+          for (e = 0; e < sizes[4]; ++e) f(at);
 }
 
 // Every product x * w that belongs to an element of y, added to the element
@@ -304,42 +317,66 @@ class Running {
  public:
   Running(const Problem& p, void* x, void* w, void* y)
       : kind_(p.kind), x_(*p.x, x), w_(*p.w, w), y_(*p.y, y) {
-    pads_ = list<int64_t>(*p.convolution, cudnn::kPaddingBefore);
-    steps_ = list<int64_t>(*p.convolution, cudnn::kStrides);
-    dilations_ = list<int64_t>(*p.convolution, cudnn::kDilations);
+    take(*p.convolution, cudnn::kPaddingBefore, 0, pads_);
+    take(*p.convolution, cudnn::kStrides, 1, steps_);
+    take(*p.convolution, cudnn::kDilations, 1, dilations_);
   }
   void run() {
-    const Side& out = kind_ == cudnn::kForward         ? y_
-                      : kind_ == cudnn::kInputGradient ? x_
-                                                       : w_;
-    std::map<Sizes, double> sums;
-    each_index(out.sizes, [&](const Sizes& at) { sums[at] = 0; });
-    each_index(y_.sizes, [&](const Sizes& y) {
-      each_index(w_.sizes, [&](const Sizes& w) {
-        if (w[0] == y[1]) add(y, w, sums);
+    using enum cudnn::Kind;
+    const Side& out = kind_ == kForward         ? y_
+                      : kind_ == kInputGradient ? x_
+                                                : w_;
+    std::vector<double> sums(static_cast<size_t>(out.count()), 0);
+    x_values_ = kind_ == kInputGradient ? sums : x_.read();
+    w_values_ = kind_ == kWeightGradient ? sums : w_.read();
+    y_values_ = kind_ == kForward ? sums : y_.read();
+    int64_t groups = x_.sizes[1] / w_.sizes[1];
+    int64_t of_group = w_.sizes[0] / groups;
+    each_index(y_.sizes, [&](const std::array<int64_t, 5>& at) {
+      std::array<int64_t, 5> window = w_.sizes;
+      window[0] = 1;
+      int64_t first = at[1] / of_group * w_.sizes[1];
+      each_index(window, [&](std::array<int64_t, 5> k) {
+        k[0] = at[1];
+        add(at, k, first);
       });
     });
-    for (const auto& [at, sum] : sums) out.write(at, sum);
+    out.write(kind_ == kForward         ? y_values_
+              : kind_ == kInputGradient ? x_values_
+                                        : w_values_);
   }
 
  private:
-  void add(const Sizes& y, const Sizes& w, std::map<Sizes, double>& sums) {
-    int64_t groups = x_.sizes[1] / w_.sizes[1];
-    int64_t group = y[1] / (w_.sizes[0] / groups);
-    Sizes x{y[0], group * w_.sizes[1] + w[1]};
-    for (size_t d = 2; d < y.size(); ++d) {
-      x.push_back(y[d] * steps_[d - 2] + w[d] * dilations_[d - 2] -
-                  pads_[d - 2]);
-      if (x[d] < 0 || x[d] >= x_.sizes[d]) return;
+  static void take(const Object& convolution,
+                   int attribute,
+                   int64_t missing,
+                   std::array<int64_t, 3>& to) {
+    Sizes own = list<int64_t>(convolution, attribute);
+    to.fill(missing);
+    std::copy(own.begin(), own.end(), to.end() - own.size());
+  }
+  void add(const std::array<int64_t, 5>& of_y,
+           const std::array<int64_t, 5>& of_w,
+           int64_t first) {
+    std::array<int64_t, 5> of_x{of_y[0], first + of_w[1]};
+    for (size_t d = 0; d < 3; ++d) {
+      int64_t at =
+          of_y[d + 2] * steps_[d] + of_w[d + 2] * dilations_[d] - pads_[d];
+      if (at < 0 || at >= x_.sizes[d + 2]) return;
+      of_x[d + 2] = at;
     }
-    if (kind_ == cudnn::kForward) sums[y] += x_.read(x) * w_.read(w);
-    if (kind_ == cudnn::kInputGradient) sums[x] += y_.read(y) * w_.read(w);
-    if (kind_ == cudnn::kWeightGradient) sums[w] += x_.read(x) * y_.read(y);
+    double& a = x_values_[static_cast<size_t>(x_.place(of_x))];
+    double& b = w_values_[static_cast<size_t>(w_.place(of_w))];
+    double& c = y_values_[static_cast<size_t>(y_.place(of_y))];
+    if (kind_ == cudnn::kForward) c += a * b;
+    if (kind_ == cudnn::kInputGradient) a += c * b;
+    if (kind_ == cudnn::kWeightGradient) b += a * c;
   }
 
   int kind_;
   Side x_, w_, y_;
-  Sizes pads_, steps_, dilations_;
+  std::array<int64_t, 3> pads_, steps_, dilations_;
+  std::vector<double> x_values_, w_values_, y_values_;  // by addresses
 };
 
 }  // namespace
