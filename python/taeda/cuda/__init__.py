@@ -87,10 +87,11 @@ _STREAMS = (
     " set_stream stream"
 )
 _ABSENT = (
-    "clock_rate cudart current_blas_handle current_solver_handle"
-    " device_memory_used get_stream_from_external"
-    " get_sync_debug_mode memory_usage power_draw"
-    " set_sync_debug_mode temperature utilization"
+    "cudart current_blas_handle current_solver_handle get_stream_from_external"
+    " get_sync_debug_mode set_sync_debug_mode"
+)
+_SENSORS = (
+    "clock_rate device_memory_used memory_usage power_draw temperature utilization"
 )
 _RANDOM = (
     "default_generators get_rng_state get_rng_state_all initial_seed manual_seed"
@@ -108,6 +109,7 @@ __getattr__ = attributes(
     | {"ipc_collect": ".multiprocessing._cuda_sharing"}
     | dict.fromkeys(_MEMORY.split(), "memory")
     | dict.fromkeys(_STREAMS.split(), "streams")
+    | dict.fromkeys(_SENSORS.split(), "_sensors")
     | dict.fromkeys(_RANDOM.split(), "random"),
     tuple(_MODULES.split()),
 )

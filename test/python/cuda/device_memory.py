@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import types
 
 import pytest
 import taeda
@@ -255,3 +257,36 @@ def test_storages_grow_on_the_device() -> None:
 def test_a_summary_names_the_counts() -> None:
     text = cuda.memory_summary()
     assert "allocated_bytes" in text and "GiB" not in text.split("\n")[0]
+
+
+def test_sensors_are_those_of_the_device(monkeypatch) -> None:
+    """By a stand-in of `pynvml`: devices are named by their identity."""
+    asked = []
+    rates = types.SimpleNamespace(gpu=7, memory=3)
+    nvml = types.SimpleNamespace(
+        NVMLError_DriverNotLoaded=OSError,
+        NVML_TEMPERATURE_GPU=0,
+        NVML_CLOCK_SM=1,
+        nvmlInit=lambda: None,
+        nvmlDeviceGetHandleByUUID=lambda uuid: asked.append(uuid) or uuid,
+        nvmlDeviceGetMemoryInfo=lambda handle: types.SimpleNamespace(used=11),
+        nvmlDeviceGetUtilizationRates=lambda handle: rates,
+        nvmlDeviceGetTemperature=lambda handle, sensor: 40 + sensor,
+        nvmlDeviceGetPowerUsage=lambda handle: 70000,
+        nvmlDeviceGetClockInfo=lambda handle, kind: 1000 + kind,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    cuda = taeda.cuda
+    found = [
+        f(1)
+        for f in (
+            *(cuda.device_memory_used, cuda.memory_usage, cuda.utilization),
+            *(cuda.temperature, cuda.power_draw, cuda.clock_rate),
+        )
+    ]
+    assert found == [11, 3, 7, 40, 70000, 1001]
+    assert len(set(asked)) == 1 and asked[0].startswith("GPU-")
+    assert asked[0] == f"GPU-{cuda.get_device_properties(1).uuid}"
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    with pytest.raises(ModuleNotFoundError, match="pynvml does not seem"):
+        cuda.utilization()

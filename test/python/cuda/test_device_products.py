@@ -6,7 +6,12 @@ from emulated import run
 
 @pytest.mark.parametrize(
     "name",
-    [f"device_{n}.py" for n in ("products", "convolutions", "fourier", "backward")],
+    [
+        "device_products.py",
+        "device_convolutions.py",
+        "device_fourier.py",
+        "device_backward.py",
+    ],
 )
 def test_on_emulated_devices(name: str) -> None:
     run(name)
