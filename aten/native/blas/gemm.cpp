@@ -6,6 +6,7 @@
 
 #include <taeda/aten/native/blas/gemm_choice.h>
 #include <taeda/aten/native/blas/gemm_internal.h>
+#include <taeda/aten/native/blas/kernels.h>
 #include <taeda/aten/native/dnn/dnn.h>
 #include <taeda/aten/parallel/parallel.h>
 
@@ -152,7 +153,24 @@ void gemm_batched(Op trans_a,
       }
     }
   }
+  const bool vectors = m == 1 && n == 1 && (trans_a == Op::kNone || lda == 1) &&
+                       (trans_b != Op::kNone || ldb == 1);
   const auto range = [&](int64_t begin, int64_t end) {
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      if (vectors && k > 0 && alpha != T(0)) {
+        kernels<T>().dots(end - begin,
+                          k,
+                          alpha,
+                          a + begin * strides.a,
+                          strides.a,
+                          b + begin * strides.b,
+                          strides.b,
+                          beta,
+                          c + begin * strides.c,
+                          strides.c);
+        return;
+      }
+    }
     for (int64_t i = begin; i < end; ++i) {
       gemm<T>(trans_a,
               trans_b,
