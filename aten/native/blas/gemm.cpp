@@ -64,6 +64,29 @@ bool as_gemv(const Product<T>& p) {
   return false;
 }
 
+// A batch of vectors times vectors, whose products are a few instructions each.
+template <typename T>
+bool as_dots(const Product<T>& p, int64_t count, BatchStrides strides) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    const bool rows = p.trans_a == Op::kNone || p.lda == 1;
+    const bool columns = p.trans_b != Op::kNone || p.ldb == 1;
+    if (p.m == 1 && p.n == 1 && p.k > 0 && p.alpha != T(0) && rows && columns) {
+      kernels<T>().dots(count,
+                        p.k,
+                        p.alpha,
+                        p.a,
+                        strides.a,
+                        p.b,
+                        strides.b,
+                        p.beta,
+                        p.c,
+                        strides.c);
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 template <typename T>
@@ -153,23 +176,22 @@ void gemm_batched(Op trans_a,
       }
     }
   }
-  const bool vectors = m == 1 && n == 1 && (trans_a == Op::kNone || lda == 1) &&
-                       (trans_b != Op::kNone || ldb == 1);
   const auto range = [&](int64_t begin, int64_t end) {
-    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-      if (vectors && k > 0 && alpha != T(0)) {
-        kernels<T>().dots(end - begin,
-                          k,
-                          alpha,
-                          a + begin * strides.a,
-                          strides.a,
-                          b + begin * strides.b,
-                          strides.b,
-                          beta,
-                          c + begin * strides.c,
-                          strides.c);
-        return;
-      }
+    const Product<T> first{trans_a,
+                           trans_b,
+                           m,
+                           n,
+                           k,
+                           alpha,
+                           a + begin * strides.a,
+                           lda,
+                           b + begin * strides.b,
+                           ldb,
+                           beta,
+                           c + begin * strides.c,
+                           ldc};
+    if (as_dots(first, end - begin, strides)) {
+      return;
     }
     for (int64_t i = begin; i < end; ++i) {
       gemm<T>(trans_a,
