@@ -210,8 +210,7 @@ void gemm_batched(Op trans_a,
     }
   };
   const GemmShape shape{m, n, k, trans_b != Op::kNone};
-  // Large products are parallel in themselves; small ones are spread over
-  // threads.
+  // Large products are parallel in themselves, small ones share the threads.
   if (!batch_over_threads(batch, shape)) {
     range(0, batch);
     return;
