@@ -1,5 +1,6 @@
 // Frames around a tensor: constant, reflected, replicated, circular.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/spec.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/_pad_circular.h>
@@ -38,18 +39,6 @@ Tensor beside(const Tensor& self, const Tensor& places) {
       make_tensor("pad", places.sizes(), places.dtype(), self.device());
   copy_into(there, places);
   return there;
-}
-
-int64_t padded(int64_t size, int64_t before, int64_t after) {
-  int64_t wide = 0;
-  TAEDA_CHECK(!__builtin_add_overflow(before, after, &wide) &&
-                  !__builtin_add_overflow(wide, size, &wide),
-              "pad: the padding (",
-              before,
-              ", ",
-              after,
-              ") is too large");
-  return wide;
 }
 
 }  // namespace
@@ -100,17 +89,12 @@ namespace {
 
 enum class Mode { Reflect, Replicate };
 
-int64_t source_of(Mode mode, int64_t i, int64_t size) {
-  if (mode == Mode::Replicate) return std::clamp<int64_t>(i, 0, size - 1);
-  if (i < 0) i = -i;
-  return i < size ? i : 2 * (size - 1) - i;
-}
-
-void check_shape(const char* op, const Tensor& self, int64_t dims) {
+template <class I>
+void check_shape(const Spec<I>& self, int64_t dims, std::string_view op) {
   bool batch = self.dim() == dims + 2;
   bool fits = batch || self.dim() == dims + 1;
   for (int64_t d = batch ? 1 : 0; fits && d < self.dim(); ++d) {
-    fits = symbolic_sizes(self)[static_cast<size_t>(d)] != 0;
+    fits = self.sizes()[d] != 0;
   }
   TAEDA_CHECK(fits,
               op,
@@ -123,21 +107,40 @@ void check_shape(const char* op, const Tensor& self, int64_t dims) {
               self.sizes());
 }
 
-Tensor framed(const char* op,
-              Mode mode,
-              const Tensor& self,
-              ArrayRef<int64_t> padding,
-              int64_t dims) {
+template <class I>
+I padded(const I& size, const I& before, const I& after) {
+  if constexpr (std::is_same_v<I, int64_t>) {
+    int64_t wide = 0;
+    TAEDA_CHECK(!__builtin_add_overflow(before, after, &wide) &&
+                    !__builtin_add_overflow(wide, size, &wide),
+                "pad: the padding (",
+                before,
+                ", ",
+                after,
+                ") is too large");
+    return wide;
+  } else {
+    return size + before + after;
+  }
+}
+
+template <class I>
+void plan_framed(Mode mode,
+                 const Spec<I>& self,
+                 ArrayRef<I> padding,
+                 int64_t dims,
+                 Plan<I>& plan) {
   TAEDA_CHECK(static_cast<int64_t>(padding.size()) == 2 * dims,
               "padding size is expected to be ",
               2 * dims,
               ", but got: ",
               padding.size());
-  check_shape(op, self, dims);
-  Tensor out = self;
+  check_shape(self, dims, plan.op());
+  Dims<I> sizes(self.sizes());
   for (int64_t i = 0; i < dims; ++i) {
-    int64_t d = self.dim() - 1 - i, size = self.size(d);
-    int64_t before = padding[2 * i], after = padding[2 * i + 1];
+    int64_t d = self.dim() - 1 - i;
+    const I& size = self.sizes()[d];
+    const I &before = padding[2 * i], &after = padding[2 * i + 1];
     TAEDA_CHECK(mode == Mode::Replicate || (before < size && after < size),
                 "Argument #",
                 2 * (dims - i) + 2,
@@ -150,48 +153,64 @@ Tensor framed(const char* op,
                 d,
                 " of input ",
                 self.sizes());
-    int64_t wide = padded(size, before, after);
+    I wide = padded(size, before, after);
     TAEDA_CHECK(wide >= 1,
                 "input (size: ",
                 size,
                 ") is too small. Calculated output size: ",
                 wide,
                 " (",
-                op,
+                plan.op(),
                 ")");
-    if (before == 0 && after == 0) continue;
-    Tensor index = make_tensor(op, {wide}, kLong);
-    int64_t* at = index.mutable_data<int64_t>();
-    for (int64_t k = 0; k < wide; ++k)
-      at[k] = source_of(mode, k - before, size);
-    out = ops::index_select(out, d, ops::lift_fresh(beside(self, index)));
+    sizes[d] = wide;
   }
-  if (out.is_same(self)) return ops::clone(self);
-  MemoryFormat format = self.suggest_memory_format();
-  return format == MemoryFormat::Contiguous ? out
-                                            : ops::contiguous(out, format);
+  plan.set(0, sizes, self.suggest_memory_format(), self.dtype());
 }
 
 }  // namespace
 
-Tensor reflection_pad1d(const Tensor& self, ArrayRef<int64_t> padding) {
-  return framed("reflection_pad1d", Mode::Reflect, self, padding, 1);
+template <class I>
+void reflection_pad1d_shape(const Spec<I>& self,
+                            ArrayRef<I> padding,
+                            Plan<I>& plan) {
+  plan_framed(Mode::Reflect, self, padding, 1, plan);
 }
-Tensor reflection_pad2d(const Tensor& self, ArrayRef<int64_t> padding) {
-  return framed("reflection_pad2d", Mode::Reflect, self, padding, 2);
+TAEDA_SHAPE(reflection_pad1d_shape);
+template <class I>
+void reflection_pad2d_shape(const Spec<I>& self,
+                            ArrayRef<I> padding,
+                            Plan<I>& plan) {
+  plan_framed(Mode::Reflect, self, padding, 2, plan);
 }
-Tensor reflection_pad3d(const Tensor& self, ArrayRef<int64_t> padding) {
-  return framed("reflection_pad3d", Mode::Reflect, self, padding, 3);
+TAEDA_SHAPE(reflection_pad2d_shape);
+template <class I>
+void reflection_pad3d_shape(const Spec<I>& self,
+                            ArrayRef<I> padding,
+                            Plan<I>& plan) {
+  plan_framed(Mode::Reflect, self, padding, 3, plan);
 }
-Tensor replication_pad1d(const Tensor& self, ArrayRef<int64_t> padding) {
-  return framed("replication_pad1d", Mode::Replicate, self, padding, 1);
+TAEDA_SHAPE(reflection_pad3d_shape);
+template <class I>
+void replication_pad1d_shape(const Spec<I>& self,
+                             ArrayRef<I> padding,
+                             Plan<I>& plan) {
+  plan_framed(Mode::Replicate, self, padding, 1, plan);
 }
-Tensor replication_pad2d(const Tensor& self, ArrayRef<int64_t> padding) {
-  return framed("replication_pad2d", Mode::Replicate, self, padding, 2);
+TAEDA_SHAPE(replication_pad1d_shape);
+template <class I>
+void replication_pad2d_shape(const Spec<I>& self,
+                             ArrayRef<I> padding,
+                             Plan<I>& plan) {
+  plan_framed(Mode::Replicate, self, padding, 2, plan);
 }
-Tensor replication_pad3d(const Tensor& self, ArrayRef<int64_t> padding) {
-  return framed("replication_pad3d", Mode::Replicate, self, padding, 3);
+TAEDA_SHAPE(replication_pad2d_shape);
+template <class I>
+void replication_pad3d_shape(const Spec<I>& self,
+                             ArrayRef<I> padding,
+                             Plan<I>& plan) {
+  plan_framed(Mode::Replicate, self, padding, 3, plan);
 }
+TAEDA_SHAPE(replication_pad3d_shape);
 
 // What negative padding leaves of the input is repeated on both sides.
 Tensor _pad_circular(const Tensor& self, ArrayRef<int64_t> pad) {

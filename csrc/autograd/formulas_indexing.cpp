@@ -1,8 +1,11 @@
 #include <taeda/csrc/autograd/formulas_indexing.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/arange.h>
+#include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/gather.h>
@@ -14,6 +17,7 @@
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/masked_scatter.h>
 #include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/put.h>
 #include <taeda/gen/ops/scatter.h>
 #include <taeda/gen/ops/scatter_add.h>
@@ -101,6 +105,74 @@ Tensor constant_pad_backward(const Tensor& grad, SymIntArrayRef pad) {
   Dims<SymInt> back(pad);
   for (SymInt& p : back) p = -p;
   return sym::constant_pad_nd(grad, back, Scalar(0));
+}
+
+namespace {
+
+// Adds what `count` places of grad, from `start` on, give to self's: those from
+// `first` on downwards, or all to that one.
+void add_border(const Tensor& sum,
+                const Tensor& grad,
+                int64_t dim,
+                int64_t start,
+                int64_t count,
+                int64_t first,
+                bool reflected) {
+  Tensor part = ops::narrow(grad, dim, start, count);
+  if (!reflected && count > 1) part = ops::sum(part, {dim}, true);
+  int64_t length = reflected ? count : 1;
+  Tensor to = ops::arange(Scalar(first),
+                          Scalar(first - length),
+                          Scalar(-1),
+                          kLong,
+                          std::nullopt,
+                          grad.device());
+  ops::index_add_(sum, dim, to, part);
+}
+
+Tensor framed_backward(const Tensor& grad,
+                       int64_t dim,
+                       int64_t size,
+                       int64_t before,
+                       int64_t after,
+                       bool reflected) {
+  DimVector back(static_cast<size_t>(2 * (grad.dim() - dim)), 0);
+  back[back.size() - 2] = -before;
+  back[back.size() - 1] = -after;
+  Tensor sum = ops::constant_pad_nd(grad, back, Scalar(0));
+  int64_t wide = size + before + after;
+  // Cut at its other end, a dim may be shorter than the border.
+  if (before > 0) {
+    int64_t first = reflected ? before : 0;
+    add_border(sum, grad, dim, 0, std::min(before, wide), first, reflected);
+  }
+  if (after > 0) {
+    int64_t count = std::min(after, wide);
+    int64_t first = reflected ? size - 2 - (after - count) : size - 1;
+    add_border(sum, grad, dim, wide - count, count, first, reflected);
+  }
+  return sum;
+}
+
+}  // namespace
+
+Tensor framed_backward(const Tensor& grad,
+                       SymIntArrayRef sizes,
+                       SymIntArrayRef padding,
+                       bool reflected) {
+  Tensor out = grad;
+  for (size_t i = 0; 2 * i < padding.size(); ++i) {
+    int64_t before = padding[2 * i].guard(), after = padding[2 * i + 1].guard();
+    if (before == 0 && after == 0) continue;
+    size_t d = sizes.size() - 1 - i;
+    out = framed_backward(out,
+                          static_cast<int64_t>(d),
+                          sizes[d].guard(),
+                          before,
+                          after,
+                          reflected);
+  }
+  return out;
 }
 
 // Indexing -------------------------------------------------------------------

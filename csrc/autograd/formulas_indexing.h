@@ -25,6 +25,11 @@ TAEDA_API Tensor repeat_backward(const Tensor& grad,
                                  SymIntArrayRef repeats,
                                  SymIntArrayRef sizes);
 TAEDA_API Tensor constant_pad_backward(const Tensor& grad, SymIntArrayRef pad);
+// Of frames that repeat self's own elements, reflected or those of the border.
+TAEDA_API Tensor framed_backward(const Tensor& grad,
+                                 SymIntArrayRef sizes,
+                                 SymIntArrayRef padding,
+                                 bool reflected);
 
 // Indexing -------------------------------------------------------------------
 

@@ -39,6 +39,8 @@ def own_state(tensor):
     `__slots__` beside it if there are any.
     """
     cls = type(tensor)
+    if cls is taeda.Tensor:
+        return dict(tensor.__dict__)
     getstate = getattr(cls, "__getstate__", None)
     if getstate is not None and getstate is not getattr(object, "__getstate__", None):
         return tensor.__getstate__()

@@ -6,6 +6,7 @@
 
 #include <taeda/aten/native/blas/gemm_choice.h>
 #include <taeda/aten/native/blas/gemm_internal.h>
+#include <taeda/aten/native/blas/kernels.h>
 #include <taeda/aten/native/dnn/dnn.h>
 #include <taeda/aten/parallel/parallel.h>
 
@@ -59,6 +60,56 @@ bool as_gemv(const Product<T>& p) {
             p.c,
             1);
     return true;
+  }
+  return false;
+}
+
+// oneDNN runs the whole batch in one call, where that is quicker than products
+// one by one.
+template <typename T>
+bool as_dnn_batch(const Product<T>& p, int64_t batch, BatchStrides strides) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    if (p.alpha == 1.0f && p.beta == 0.0f && batch > 0 && p.m > 0 && p.n > 0 &&
+        choose_dnn_bf16(p.m * batch, p.n, p.k)) {
+      dnn::MatMul matmul{};
+      matmul.dtype = dnn::DataType::kBF16;
+      matmul.trans_a = p.trans_a != Op::kNone;
+      matmul.trans_b = p.trans_b != Op::kNone;
+      matmul.batch = batch;
+      matmul.m = p.m;
+      matmul.n = p.n;
+      matmul.k = p.k;
+      matmul.lda = p.lda;
+      matmul.ldb = p.ldb;
+      matmul.ldc = p.ldc;
+      matmul.stride_a = strides.a;
+      matmul.stride_b = strides.b;
+      matmul.stride_c = strides.c;
+      return dnn::matmul(matmul, p.a, p.b, {}, nullptr, p.c);
+    }
+  }
+  return false;
+}
+
+// A batch of vectors times vectors, whose products are a few instructions each.
+template <typename T>
+bool as_dots(const Product<T>& p, int64_t count, BatchStrides strides) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    const bool rows = p.trans_a == Op::kNone || p.lda == 1;
+    const bool columns = p.trans_b != Op::kNone || p.ldb == 1;
+    if (p.m == 1 && p.n == 1 && p.k > 0 && p.alpha != T(0) && rows && columns) {
+      kernels<T>().dots(count,
+                        p.k,
+                        p.alpha,
+                        p.a,
+                        strides.a,
+                        p.b,
+                        strides.b,
+                        p.beta,
+                        p.c,
+                        strides.c);
+      return true;
+    }
   }
   return false;
 }
@@ -128,31 +179,19 @@ void gemm_batched(Op trans_a,
                   T* c,
                   int64_t ldc,
                   BatchStrides strides) {
-  // oneDNN runs the whole batch in one call, where that is quicker than
-  // products one by one.
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    if (alpha == 1.0f && beta == 0.0f && batch > 0 && m > 0 && n > 0 &&
-        choose_dnn_bf16(m * batch, n, k)) {
-      dnn::MatMul matmul{};
-      matmul.dtype = dnn::DataType::kBF16;
-      matmul.trans_a = trans_a != Op::kNone;
-      matmul.trans_b = trans_b != Op::kNone;
-      matmul.batch = batch;
-      matmul.m = m;
-      matmul.n = n;
-      matmul.k = k;
-      matmul.lda = lda;
-      matmul.ldb = ldb;
-      matmul.ldc = ldc;
-      matmul.stride_a = strides.a;
-      matmul.stride_b = strides.b;
-      matmul.stride_c = strides.c;
-      if (dnn::matmul(matmul, a, b, {}, nullptr, c)) {
-        return;
-      }
-    }
+  const Product<T> all{
+      trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+  if (as_dnn_batch(all, batch, strides)) {
+    return;
   }
   const auto range = [&](int64_t begin, int64_t end) {
+    Product<T> first = all;
+    first.a += begin * strides.a;
+    first.b += begin * strides.b;
+    first.c += begin * strides.c;
+    if (as_dots(first, end - begin, strides)) {
+      return;
+    }
     for (int64_t i = begin; i < end; ++i) {
       gemm<T>(trans_a,
               trans_b,

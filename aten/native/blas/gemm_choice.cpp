@@ -46,6 +46,13 @@ bool small_enough(const GemmShape& s, int64_t limit) {
   return s.m * s.n * s.k <= limit && s.n * s.k <= kSmallPackElements;
 }
 
+// Few rows do not repay packing op(B) either, where the second cache holds it:
+// what a step of a recurrent layer and a small batch of samples multiply by.
+bool few_rows(const GemmShape& s) {
+  constexpr int64_t kSecondCache = 1 << 16;
+  return s.m <= 16 && s.m % 4 == 0 && !s.trans_b && s.n * s.k <= kSecondCache;
+}
+
 bool dnn_allowed() {
   return settings::dnn_enabled.load(std::memory_order_relaxed);
 }
@@ -59,7 +66,7 @@ GemmRoute choose_gemm_f32(const GemmShape& s) {
     return forced == 0 && !pack_fits ? GemmRoute::kDnn
                                      : static_cast<GemmRoute>(forced);
   }
-  if (small_enough(s, kSmallLimit)) {
+  if (small_enough(s, kSmallLimit) || few_rows(s)) {
     return GemmRoute::kSmall;
   }
   const bool wide = cpu_capability() >= CpuCapability::kAvx512;

@@ -55,6 +55,18 @@ struct Kernels {
                     const T* x,
                     T beta,
                     T* y);
+  // out[i * out_stride] = alpha dot(x + i * x_stride, y + i * y_stride)
+  //                       + beta out[i * out_stride] for i < count
+  void (*dots)(int64_t count,
+               int64_t n,
+               T alpha,
+               const T* x,
+               int64_t x_stride,
+               const T* y,
+               int64_t y_stride,
+               T beta,
+               T* out,
+               int64_t out_stride);
 };
 
 // Conversion of n contiguous elements of BFloat16 or Half.

@@ -255,6 +255,94 @@ void gemv_rows(int64_t rows,
 }
 
 template <class V>
+void dots(int64_t count,
+          int64_t n,
+          typename V::T alpha,
+          const typename V::T* x,
+          int64_t x_stride,
+          const typename V::T* y,
+          int64_t y_stride,
+          typename V::T beta,
+          typename V::T* out,
+          int64_t out_stride) {
+  using T = typename V::T;
+  for (int64_t i = 0; i < count; ++i) {
+    T sum;
+    dot_rows<V, 1>(n, x + i * x_stride, 0, y + i * y_stride, &sum);
+    T& to = out[i * out_stride];
+    to = beta == T(0) ? alpha * sum : alpha * sum + beta * to;
+  }
+}
+
+// y[j] += alpha sum_r a[r * lda + j] x[r], or = for kFirst.
+template <class V, int kRows, bool kFirst>
+inline void add_rows(int64_t cols,
+                     typename V::T alpha,
+                     const typename V::T* a,
+                     int64_t lda,
+                     const typename V::T* x,
+                     typename V::T* y) {
+  constexpr int64_t kW = V::kWidth;
+  typename V::Reg factor[kRows];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    factor[r] = V::set1(alpha * x[r]);
+  }
+  int64_t j = 0;
+  for (; j + kW <= cols; j += kW) {
+    auto sum = kFirst ? V::zero() : V::load(y + j);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      sum = V::fma(factor[r], V::load(a + r * lda + j), sum);
+    }
+    V::store(y + j, sum);
+  }
+  if (j == cols) {
+    return;
+  }
+  auto sum = kFirst ? V::zero() : V::load_n(y + j, cols - j);
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    sum = V::fma(factor[r], V::load_n(a + r * lda + j, cols - j), sum);
+  }
+  V::store_n(y + j, sum, cols - j);
+}
+
+// Many rows of A at a time, each a stream for the prefetcher; the sums stay in
+// the first cache. Where alpha is 1 they are those of strips, bit by bit.
+template <class V>
+void gemv_streams(int64_t rows,
+                  int64_t cols,
+                  typename V::T alpha,
+                  const typename V::T* a,
+                  int64_t lda,
+                  const typename V::T* x,
+                  typename V::T beta,
+                  typename V::T* y) {
+  using T = typename V::T;
+  constexpr int kRows = 8;
+  constexpr int64_t kBlock = 16384 / sizeof(T);
+  for (int64_t j = 0; j < cols; j += kBlock) {
+    const int64_t width = std::min(kBlock, cols - j);
+    int64_t i = 0;
+    if (beta == T(0)) {
+      add_rows<V, kRows, true>(width, alpha, a + j, lda, x, y + j);
+      i = kRows;
+    }
+    for (int64_t k = j; beta != T(0) && k < j + width; ++k) {
+      y[k] *= beta;
+    }
+    for (; i + kRows <= rows; i += kRows) {
+      add_rows<V, kRows, false>(
+          width, alpha, a + i * lda + j, lda, x + i, y + j);
+    }
+    for (; i < rows; ++i) {
+      add_rows<V, 1, false>(width, alpha, a + i * lda + j, lda, x + i, y + j);
+    }
+  }
+}
+
+template <class V>
 void gemv_cols(int64_t rows,
                int64_t cols,
                typename V::T alpha,
@@ -264,9 +352,14 @@ void gemv_cols(int64_t rows,
                typename V::T beta,
                typename V::T* y) {
   // A row vector times A: the register tile with one row serves as it stands,
-  // but streams A once per strip of 2 vectors; wide strips suit the prefetcher.
+  // but streams A once per strip of 2 vectors; wide strips suit the prefetcher,
+  // and whole rows, where there are several strips, suit it more.
   using T = typename V::T;
   constexpr int64_t kStrip = 8 * V::kWidth;
+  if (rows >= 8 && cols >= 2 * kStrip) {
+    gemv_streams<V>(rows, cols, alpha, a, lda, x, beta, y);
+    return;
+  }
   const auto factor = V::set1(alpha);
   for (int64_t j = 0; j < cols; j += kStrip) {
     const int64_t width = std::min(kStrip, cols - j);
@@ -310,8 +403,13 @@ void narrow(const float* in, T* out, int64_t n) {
 }
 
 template <class V>
-constexpr Kernels<typename V::T> kKernelsOf = {
-    small_gemm<V>, transpose<V>, dot<V>, axpy<V>, gemv_rows<V>, gemv_cols<V>};
+constexpr Kernels<typename V::T> kKernelsOf = {small_gemm<V>,
+                                               transpose<V>,
+                                               dot<V>,
+                                               axpy<V>,
+                                               gemv_rows<V>,
+                                               gemv_cols<V>,
+                                               dots<V>};
 
 // A vector of kBytes in the compiler's own notation: all that integers need,
 // and the baseline's floats.

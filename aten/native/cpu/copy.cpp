@@ -3,9 +3,9 @@
 #include <taeda/aten/iter/iteration_space.h>
 #include <taeda/aten/iter/launch.h>
 #include <taeda/aten/native/cpu/copy.h>
-#include <taeda/aten/native/cpu/copy_row.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/convert.h>
+#include <taeda/aten/native/cpu/kernels/copy_rows.h>
 #include <taeda/aten/native/cpu/transposed_copy.h>
 #include <taeda/aten/parallel/parallel.h>
 
@@ -252,9 +252,9 @@ void expanded_strides(const TensorBase& src,
 
 // Note [Short rows]
 // Rows of few elements (pairs of repeated ones, windows, what stack puts side
-// by side) would take longer to begin than to copy. Rows of bytes are copied in
-// a plain loop; of others the columns are, each a long strided line, for as
-// many rows at a time as the first cache holds.
+// by side) would take longer to begin than to copy. Where they are no rows of
+// bytes the columns are copied, each a long strided line, for as many rows at a
+// time as the first cache holds.
 constexpr int64_t kShortRow = 32, kColumn = 1024;
 
 // Where rows overlap what is written last stays, so the order counts.
@@ -270,14 +270,8 @@ void copy_short_rows(const IterationSpace& space,
                      Conversion& conversion,
                      char* dst,
                      const char* src) {
-  auto unit = static_cast<int64_t>(element_size(conversion.from));
   int64_t to = space.stride(0, 1), from = space.stride(1, 1);
-  bool bytes = conversion.same && space.stride(0, 0) == unit &&
-               space.stride(1, 0) == unit;
-  for (int64_t r = 0; bytes && r < rows; ++r) {
-    copy_row(dst + r * to, src + r * from, space.size(0) * unit);
-  }
-  for (int64_t k = 0; !bytes && k < space.size(0); ++k) {
+  for (int64_t k = 0; k < space.size(0); ++k) {
     conversion.run(src + k * space.stride(1, 0),
                    from,
                    dst + k * space.stride(0, 0),
@@ -312,6 +306,42 @@ void convert_short_rows(const IterationSpace& space,
       });
 }
 
+// Rows whose elements lie side by side on both sides are bytes.
+bool has_rows_of_bytes(const IterationSpace& space,
+                       const Conversion& conversion) {
+  auto unit = static_cast<int64_t>(element_size(conversion.from));
+  return conversion.same && space.dim() > 1 && space.size(0) < kCopyGrain &&
+         space.stride(0, 0) == unit && space.stride(1, 0) == unit;
+}
+
+void copy_rows_of_bytes(const IterationSpace& space,
+                        char* dst,
+                        const char* src) {
+  static const CopyRowsFn copy_rows = TAEDA_ISA_TABLE(kCopyRows);
+  int64_t width = space.size(0), height = space.size(1);
+  int64_t bytes = width * space.stride(0, 0), grain = kCopyGrain / width + 1;
+  parallel_for(0, space.numel() / width, grain, [&](int64_t b, int64_t e) {
+    while (b < e) {
+      int64_t plane = b / height, row = b % height;
+      int64_t to = row * space.stride(0, 1), from = row * space.stride(1, 1);
+      for (int d = 2; d < space.dim(); ++d) {
+        int64_t index = plane % space.size(d);
+        plane /= space.size(d);
+        to += index * space.stride(0, d);
+        from += index * space.stride(1, d);
+      }
+      int64_t rows = std::min(height - row, e - b);
+      copy_rows(dst + to,
+                space.stride(0, 1),
+                src + from,
+                space.stride(1, 1),
+                rows,
+                bytes);
+      b += rows;
+    }
+  });
+}
+
 void convert_space(const IterationSpace& space,
                    Conversion conversion,
                    char* dst,
@@ -319,6 +349,9 @@ void convert_space(const IterationSpace& space,
   if (conversion.same &&
       copy_transposed(space, dst, src, element_size(conversion.from))) {
     return;
+  }
+  if (has_rows_of_bytes(space, conversion)) {
+    return copy_rows_of_bytes(space, dst, src);
   }
   if (has_short_rows(space)) {
     return convert_short_rows(space, conversion, dst, src);

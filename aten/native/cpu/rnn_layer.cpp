@@ -39,7 +39,7 @@ void run_forward(const Layer& l, const Saved& s) {
   std::vector<A> full(l.w_hr.defined() ? static_cast<size_t>(z.batch * z.hidden)
                                        : 0);
   // Turned once: every step's product would turn it again.
-  std::vector<A> turned = transposed<A>(l.w_hh);
+  Tensor turned = transposed(l.w_hh);
   auto by_state = [&](int64_t n, A* into) {
     times<A>(kPlain,
              kPlain,
@@ -48,7 +48,7 @@ void run_forward(const Layer& l, const Saved& s) {
              z.state,
              h,
              z.state,
-             turned.data(),
+             turned.const_data<A>(),
              z.gates,
              A(1),
              into,

@@ -74,16 +74,17 @@ void times(blas::Op ta,
 }
 inline constexpr blas::Op kPlain = blas::Op::kNone, kTurned = blas::Op::kTrans;
 
+// Every row begins as a + b, either of which may be missing.
 template <class A>
 void start_rows(
     A* to, int64_t rows, int64_t n, const Tensor& a, const Tensor& b) {
+  if (rows == 0) return;
   const A* x = data_or_null<A>(a);
   const A* y = data_or_null<A>(b);
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t j = 0; j < n; ++j) {
-      to[r * n + j] = (x ? x[j] : A(0)) + (y ? y[j] : A(0));
-    }
+  for (int64_t j = 0; j < n; ++j) {
+    to[j] = (x ? x[j] : A(0)) + (y ? y[j] : A(0));
   }
+  for (int64_t r = 1; r < rows; ++r) std::copy_n(to, n, to + r * n);
 }
 
 // All operands row-major and of the type of sums.
@@ -111,20 +112,10 @@ void project(const Layer& l, int64_t n, const A* made, A* y) {
            l.sizes.state);
 }
 
-template <class A>
-std::vector<A> transposed(const Tensor& matrix) {
+inline Tensor transposed(const Tensor& matrix) {
   int64_t rows = matrix.sizes()[0], width = matrix.sizes()[1];
-  std::vector<A> out(static_cast<size_t>(rows * width));
-  const A* from = matrix.const_data<A>();
-  constexpr int64_t kTile = 16;
-  for (int64_t r = 0; r < rows; r += kTile) {
-    int64_t end = std::min(r + kTile, rows);
-    for (int64_t c = 0; c < width; ++c) {
-      A* to = out.data() + c * rows;
-      for (int64_t i = r; i < end; ++i) to[i] = from[i * width + c];
-    }
-  }
-  return out;
+  return contiguous(
+      make_view(matrix, {width, rows}, {1, width}, matrix.storage_offset()));
 }
 
 inline Tensor plain(const OptionalTensor& t, ScalarType type) {

@@ -21,11 +21,17 @@ STORAGE_DTYPES = {
     "ComplexFloatStorage": "complex64",
 }
 _NAMES = {dtype: name for name, dtype in STORAGE_DTYPES.items()}
+# What storage_name found; two threads may write the same answer.
+_found_names: dict = {}
 
 
 def storage_name(dtype) -> str | None:
     """The file's name for storages of a dtype, or None."""
-    return _NAMES.get(str(dtype).rpartition(".")[2])
+    found = _found_names.get(dtype, "")
+    if found == "":
+        found = _NAMES.get(str(dtype).rpartition(".")[2])
+        _found_names[dtype] = found
+    return found
 
 
 def storage_bytes(storage) -> memoryview:

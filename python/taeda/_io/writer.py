@@ -35,7 +35,8 @@ _names: dict[tuple[str, str], Name] = {}
 
 def named(module: str, name: str) -> Name:
     """The one Name of its kind, so that the pickle refers back to it."""
-    return _names.setdefault((module, name), Name(module, name))
+    known = _names.get((module, name))
+    return known or _names.setdefault((module, name), Name(module, name))
 
 
 class _StorageId:
@@ -109,11 +110,11 @@ def _save_name(pickler, obj: Name) -> None:
 
 def reduce_value(obj):
     """How a value of ours is written; NotImplemented for everything else."""
+    kind = type(obj)
     if isinstance(obj, taeda.Tensor):
-        if _reduces_itself(type(obj)):
+        if kind is not taeda.Tensor and _reduces_itself(kind):
             return NotImplemented
         return reduce_tensor(obj)
-    kind = type(obj)
     if kind is taeda.Size:
         return named("torch", "Size"), (tuple(obj),)
     if kind is taeda.device:
@@ -218,7 +219,7 @@ def reduce_tensor(tensor):
 
 
 def _reduce_plain(tensor):
-    if is_wrapper(tensor):
+    if type(tensor) is not taeda.Tensor and is_wrapper(tensor):
         rebuild = named("torch._utils", "_rebuild_wrapper_subclass")
         return rebuild, wrapper_facts(tensor)
     if str(tensor.layout).rpartition(".")[2] != "strided":
@@ -315,6 +316,8 @@ class _Quick(pickle.Pickler):
         if type(obj) is Name:
             self.used.add(obj)
             return obj.name
+        if type(obj) is taeda.Tensor:
+            return reduce_tensor(obj)
         if isinstance(obj, (taeda.dtype, taeda.UntypedStorage)) or hasattr(
             obj, "_untyped_storage"
         ):
@@ -334,10 +337,12 @@ def _dump_quickly(obj, collector: Collector) -> bytes:
     with _quick_lock:
         made = set()
         try:
-            for module, attribute in list(_names):
-                fake = sys.modules.setdefault(_MARK + module, ModuleType(_MARK))
-                made.add(_MARK + module)
-                setattr(fake, attribute, _names[module, attribute])
+            for (module, attribute), name in list(_names.items()):
+                marked = _MARK + module
+                if marked not in made:
+                    sys.modules.setdefault(marked, ModuleType(_MARK))
+                    made.add(marked)
+                setattr(sys.modules[marked], attribute, name)
             pickler.dump(obj)
         except (AttributeError, ImportError, pickle.PicklingError) as error:
             raise _TooHard from error

@@ -250,3 +250,18 @@ def test_places_in_rows_that_are_sorted_or_not(right, kind, count):
     want = [_by_middles(row.tolist(), v, right) for v in values.tolist()]
     assert taeda.searchsorted(row, values, right=right).tolist() == want
     assert taeda.bucketize(values, row, right=right).tolist() == want
+
+
+@pytest.mark.parametrize("dtype", [taeda.uint8, taeda.int16, taeda.float32])
+@pytest.mark.parametrize("width", [*range(1, 20), 31, 32, 33, 63, 64, 65, 129, 300])
+def test_rows_of_bytes(dtype, width):
+    """Rows of every length are copied whole, and nothing beside them."""
+    x = (taeda.arange(7 * 2 * (width + 5)) % 251).to(dtype).view(7, 2, width + 5)
+    part = x[:, :, 2 : 2 + width]
+    want = [[line[2 : 2 + width] for line in plane] for plane in x.tolist()]
+    assert part.clone().tolist() == want
+    assert part[:1].expand(3, 2, width).clone().tolist() == want[:1] * 3
+    frame = taeda.full_like(x, 252 % 128)
+    frame[:, :, 3 : 3 + width] = part
+    assert frame[:, :, 3 : 3 + width].tolist() == want
+    assert (frame[:, :, :3] == 124).all() and (frame[:, :, 3 + width :] == 124).all()
