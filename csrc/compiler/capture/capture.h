@@ -191,7 +191,9 @@ struct Capture {
   int64_t count = 0;     // instructions of `frames`
   int64_t stop_at = -1;  // where an earlier try found that it must end
   int native_depth = 0;  // frames that C code called
-  int suspended = 0;     // Python code runs as it is
+  // How often each generator has gone on, by its frame.
+  std::unordered_map<const void*, int> resumed;
+  int suspended = 0;  // Python code runs as it is
   bool broken = false;
   bool again = false;        // broken, since what it began with is no longer so
   bool interrupted = false;  // by a signal

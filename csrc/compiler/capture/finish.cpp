@@ -518,6 +518,25 @@ void describe_frame(Capture& c, Recipes& recipes, Frame& f) {
 
 }  // namespace
 
+namespace {
+
+// Tuples that hold the same are as good as one, and cannot be written to.
+void check_distinct(Capture& c) {
+  std::vector<int> places;
+  for (const auto& [inner, from] : c.places_of_tensors) {
+    if (!PyTuple_Check(inner)) places.push_back(from.second);
+  }
+  for (const auto& s : c.order) {
+    if (s->place >= 0 && !PyTuple_Check(s->inner.get())) {
+      places.push_back(s->place);
+    }
+  }
+  std::ranges::sort(places);
+  if (places.size() > 1) c.entry.guards.check_distinct(std::move(places));
+}
+
+}  // namespace
+
 void finish(Capture& c, Ref result) {
   c.record_assertions();
   c.note_modes();
@@ -547,6 +566,7 @@ void finish(Capture& c, Ref result) {
   c.refused = true;
   c.dynamic.finish();
   c.refused = false;
+  check_distinct(c);
   c.entry.graph.finish(recipes.outputs);
 }
 

@@ -148,6 +148,11 @@ void Guards::check_sizes(std::unique_ptr<SizeGuards> guards) {
   steps_.push_back({Do::CheckSizes, sizes_->sources.at(0).place});
 }
 
+void Guards::check_distinct(std::vector<int> places) {
+  steps_.push_back({Do::CheckDistinct, places.at(0)});
+  distinct_ = std::make_unique<Distinct>(std::move(places));
+}
+
 std::vector<std::string> Guards::conditions() const {
   std::vector<std::string> out;
   if (!sizes_) return out;
@@ -234,6 +239,8 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
       return equal(state_of_mode(own).get(), key);
     case Do::CheckSizes:
       return sizes_->hold(values_, symbols_);
+    case Do::CheckDistinct:
+      return distinct_->hold(values_);
   }
   return false;
 }
@@ -281,12 +288,17 @@ void Guards::stamp_dicts() const {
     PyObject* dict = dict_at(values_[holder], of_instance);
     again_.push_back({-1, holder, of_instance, DictStamp(dict)});
   }
+  if (distinct_) distinct_->settle(values_, fixed);
 }
 
 // The same question, when only the noted dicts have to be the same.
 bool Guards::hold_again(std::span<const FrameState> frames) const {
   for (const Again& a : again_) {
     if (a.step >= 0) {
+      if (steps_[a.step].what == Do::CheckDistinct) {
+        if (!distinct_->hold_again(values_)) return false;
+        continue;
+      }
       if (!run(steps_[a.step], frames)) return false;
       continue;
     }

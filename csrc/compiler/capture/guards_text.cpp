@@ -107,6 +107,9 @@ std::string Guards::text(size_t i) const {
       }
       return all.empty() ? "sizes" : all;
     }
+    case Do::CheckDistinct:
+      return std::to_string(distinct_->places().size()) +
+             " objects are different ones";
     default:
       return it + " is there";
   }
@@ -125,6 +128,10 @@ std::string Guards::failure() const {
   const Step& s = steps_[failed_];
   if (s.what == Do::CheckSizes) {
     return sizes_->failure(values_, [&](int place) { return name(place); });
+  }
+  if (s.what == Do::CheckDistinct) {
+    auto [one, other] = distinct_->twice(values_);
+    return name(other) + " is " + name(one) + ", which was another object";
   }
   std::string out = text(failed_);
   if (s.what < Do::CheckType) return out;
