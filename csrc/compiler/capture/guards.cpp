@@ -35,6 +35,10 @@ PyObject* shown_by(PyObject* o) {
   return is_mapping_proxy(o) ? mapping_of(o) : PyWeakref_GetObject(o);
 }
 
+bool lacks(PyObject* dict, PyObject* key) {
+  return dict == nullptr || PyDict_Contains(dict, key) == 0;
+}
+
 bool has_keys(PyObject* dict, PyObject* keys) {
   if (PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
   PyObject* key;
@@ -209,6 +213,16 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
     case Do::Referent:
       own = shown_by(parent);
       return own != nullptr;
+    default:
+      return holds(s);
+  }
+}
+
+// Of what a place holds now.
+bool Guards::holds(const Step& s) const {
+  PyObject* own = values_[s.place];
+  PyObject* key = s.object.get();
+  switch (s.what) {
     case Do::CheckType:
       return Py_TYPE(own) == reinterpret_cast<PyTypeObject*>(key);
     case Do::CheckIs:
@@ -221,8 +235,7 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
     case Do::CheckKeys:
       return has_keys(own, key);
     case Do::CheckAbsent:
-      parent = instance_dict(own);
-      return parent == nullptr || PyDict_Contains(parent, key) == 0;
+      return lacks(instance_dict(own), key);
     case Do::CheckUnset:
       if (Ref(PyObject_GenericGetAttr(own, key))) return false;
       PyErr_Clear();
@@ -241,8 +254,9 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
       return sizes_->hold(values_, symbols_);
     case Do::CheckDistinct:
       return distinct_->hold(values_);
+    default:
+      return false;
   }
-  return false;
 }
 
 namespace {

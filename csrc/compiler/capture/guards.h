@@ -128,6 +128,7 @@ class Guards {
  private:
   bool walk(std::span<const FrameState> frames) const;
   bool run(const Step& s, std::span<const FrameState> frames) const;
+  bool holds(const Step& s) const;
   bool hold_again(std::span<const FrameState> frames) const;
   void stamp_dicts() const;
   std::string text(size_t step) const;
