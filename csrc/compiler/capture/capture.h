@@ -303,6 +303,7 @@ struct Capture {
   Ref bound_method(PyObject* outer, int place);
   Ref shadow_partial(PyObject* outer, int place);
   Ref shadow_reference(PyObject* outer, int place);
+  Ref shadow_thread_local(PyObject* outer, int place);
   Ref shadow_of_proxy(PyObject* outer, int place, const Ref& shown);
   Ref part_of(PyObject* outer, int place, const char* name);
   Ref tensor(PyObject* outer, int place);

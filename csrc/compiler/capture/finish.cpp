@@ -13,10 +13,6 @@ Ref method_caller(const char* name) {
   return checked(PyObject_CallMethod(module.get(), "methodcaller", "s", name));
 }
 
-bool is_dead(PyObject* reference) {
-  return PyWeakref_GetObject(reference) == Py_None;
-}
-
 class Recipes {
  public:
   explicit Recipes(Capture& c) : c_(c), rebuild_(c.entry.rebuild) {}
@@ -69,7 +65,9 @@ class Recipes {
   Recipe of_instance(PyObject* o);
   Recipe of_other(PyObject* o);
   Recipe of_generator(PyObject* o);
-  Recipe of_call(const Ref& callable, PyObject* argument);
+  Recipe of_call(const Ref& callable,
+                 PyObject* argument,
+                 PyObject* second = nullptr);
   void add_causes(Recipe& out, PyObject* error);
   std::vector<int> attribute_parts(PyObject* o);
   Recipe with_attributes(Recipe out, PyObject* o) {
@@ -229,8 +227,9 @@ Recipe Recipes::of_other(PyObject* o) {
     // fields.
     return of_call(method_caller(name), mapping_of(o));
   }
-  if (PyWeakref_CheckRefExact(o) && !is_dead(o)) {
-    return of_call(type(o), PyWeakref_GetObject(o));
+  if (is_alive(o)) {
+    PyObject* callback = reinterpret_cast<PyWeakReference*>(o)->wr_callback;
+    return of_call(type(o), PyWeakref_GetObject(o), callback);
   }
   if (is_mapping_proxy(o)) return of_call(type(o), mapping_of(o));
   // A deque's asks Python code for the names of its slots.
@@ -279,9 +278,12 @@ void Recipes::add_causes(Recipe& out, PyObject* error) {
   }
 }
 
-Recipe Recipes::of_call(const Ref& callable, PyObject* argument) {
+Recipe Recipes::of_call(const Ref& callable,
+                        PyObject* argument,
+                        PyObject* second) {
   kept_.push_back(callable);
-  kept_.push_back(checked(PyTuple_Pack(1, argument)));
+  kept_.push_back(
+      checked(PyTuple_Pack(second == nullptr ? 1 : 2, argument, second)));
   return parts(Recipe::Reduced,
                {callable.get(), kept_.back().get(), nullptr, nullptr, nullptr});
 }
