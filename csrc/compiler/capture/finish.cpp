@@ -533,6 +533,11 @@ void check_distinct(Capture& c) {
       places.push_back(s->place);
     }
   }
+  // Variables that functions share.
+  for (const auto& [outer, cell] : c.cells) {
+    auto at = c.places_of_constants.find(outer);
+    if (at != c.places_of_constants.end()) places.push_back(at->second);
+  }
   std::ranges::sort(places);
   if (places.size() > 1) c.entry.guards.check_distinct(std::move(places));
 }

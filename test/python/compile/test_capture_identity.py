@@ -113,3 +113,25 @@ def test_generator_without_an_end():
 
     with pytest.raises(taeda._dynamo.exc.Unsupported, match="infinite generator"):
         taeda.compile(program, fullgraph=True, backend="eager")(taeda.ones(1))
+
+
+@pytest.mark.parametrize("orders", [(True, False, True), (False, True, False)])
+def test_variables_that_functions_share(orders):
+    def made():
+        n = 0
+
+        def add():
+            nonlocal n
+            n += 1
+
+        return add, lambda: n
+
+    def program(x, add, read):
+        add()
+        return x + read()
+
+    compiled = taeda.compile(program, backend="eager")
+    for shared in orders:
+        add, read = made()
+        read = read if shared else made()[1]
+        assert compiled(taeda.zeros(1), add, read).item() == shared
