@@ -129,6 +129,7 @@ struct Shadow {
   Ref attributes;  // as they began, of a container that has some
   int place;
   std::set<PyObject*> looked;  // attributes that were read or are absent
+  bool filled = false;         // all attributes were looked at
 };
 struct Cell {
   Ref inner, outer, before;
@@ -158,7 +159,7 @@ struct Capture {
   std::unordered_map<PyObject*, Shadow*> shadows;            // by the inner one
   std::vector<std::unique_ptr<Shadow>> order;
   std::unordered_map<PyObject*, Cell> cells;  // outer ones
-  std::set<PyObject*> own_cells, own_functions;
+  std::set<PyObject*> own_cells, own_functions, noted_code;
   std::map<std::pair<PyObject*, PyObject*>, Ref> globals;
   std::set<std::pair<PyObject*, PyObject*>> stored_globals;
   // (class, name) that captured code has written; their values are in
@@ -227,6 +228,7 @@ struct Capture {
   // has a number of its own, as it has another in each call of the program.
   PyObject* identity(PyObject* inner);
   void adopt_default(Frame& f, int slot);
+  void note_code(PyObject* function);
   // Of what tells functions apart: a later call has to have this very one.
   // Note [Functions made anew]
   void pin(PyObject* function);
@@ -326,6 +328,7 @@ struct Capture {
     return *e.dynamic;
   }
   Ref instance_attribute(Shadow& s, PyObject* name, bool plain = false);
+  void note_descriptor(PyTypeObject* type, PyObject* found, PyObject* name);
   bool load_attribute(Shadow& s, PyObject* name);
   void load_slot(Shadow& s, PyObject* name);
   Ref module_member(Shadow& s, PyObject* name);

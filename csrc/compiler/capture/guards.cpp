@@ -35,6 +35,15 @@ PyObject* shown_by(PyObject* o) {
   return is_mapping_proxy(o) ? mapping_of(o) : PyWeakref_GetObject(o);
 }
 
+bool has_code(PyObject* function, PyObject* parts) {
+  auto* f = reinterpret_cast<PyFunctionObject*>(function);
+  auto is = [&](PyObject* now, int i) {
+    return (now == nullptr ? Py_None : now) == PyTuple_GET_ITEM(parts, i);
+  };
+  return PyFunction_Check(function) && is(f->func_code, 0) &&
+         is(f->func_defaults, 1) && is(f->func_kwdefaults, 2);
+}
+
 bool lacks(PyObject* dict, PyObject* key) {
   return dict == nullptr || PyDict_Contains(dict, key) == 0;
 }
@@ -234,6 +243,10 @@ bool Guards::holds(const Step& s) const {
       return Py_SIZE(own) == s.index;
     case Do::CheckKeys:
       return has_keys(own, key);
+    case Do::CheckOwnKeys: {
+      PyObject* dict = instance_dict(own);
+      return dict == nullptr ? PyTuple_GET_SIZE(key) == 0 : has_keys(dict, key);
+    }
     case Do::CheckAbsent:
       return lacks(instance_dict(own), key);
     case Do::CheckUnset:
@@ -246,6 +259,8 @@ bool Guards::holds(const Step& s) const {
       return PyCell_GET(own) == nullptr;
     case Do::CheckSame:
       return own == values_[s.index];
+    case Do::CheckCode:
+      return has_code(own, key);
     case Do::CheckTensor:
       return s.facts->hold(own);
     case Do::CheckMode:
@@ -268,7 +283,7 @@ PyObject* dict_at(PyObject* o, bool of_instance) {
 bool reads_dict(Do what) {
   return what == Do::DictItem || what == Do::InstanceItem ||
          what == Do::CheckAbsent || what == Do::CheckNoItem ||
-         what == Do::CheckKeys;
+         what == Do::CheckKeys || what == Do::CheckOwnKeys;
 }
 
 bool compares(Do what) { return what == Do::CheckIs || what == Do::CheckEqual; }
@@ -295,7 +310,8 @@ void Guards::stamp_dicts() const {
     if (s.what == Do::CheckKeys && PyODict_Check(values_[holder])) {
       again_.push_back({static_cast<int>(i)});
     }
-    bool of_instance = s.what == Do::InstanceItem || s.what == Do::CheckAbsent;
+    bool of_instance = s.what == Do::InstanceItem ||
+                       s.what == Do::CheckAbsent || s.what == Do::CheckOwnKeys;
     if (fetches) fixed[s.place] = true;
     if (noted[2 * holder + of_instance]) continue;
     noted[2 * holder + of_instance] = true;

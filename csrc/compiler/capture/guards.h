@@ -33,13 +33,15 @@ enum class Do : uint8_t {
   CheckIs,
   CheckEqual,  // an immutable value of exactly this type
   CheckLength,
-  CheckKeys,    // the keys of a dict, in order
-  CheckSet,     // an equal set
-  CheckAbsent,  // no such attribute in __dict__
-  CheckUnset,   // an empty slot of this name
-  CheckNoItem,  // no such key
-  CheckEmpty,   // the fetch found nothing
-  CheckSame,    // the object at place `index`
+  CheckKeys,     // the keys of a dict, in order
+  CheckOwnKeys,  // those of the __dict__ of the object, in order
+  CheckSet,      // an equal set
+  CheckAbsent,   // no such attribute in __dict__
+  CheckUnset,    // an empty slot of this name
+  CheckNoItem,   // no such key
+  CheckEmpty,    // the fetch found nothing
+  CheckSame,     // the object at place `index`
+  CheckCode,     // a function of the code and defaults in the tuple `object`
   CheckTensor,
   CheckMode,      // a mode of this state: Note [Modes in graphs]
   CheckSizes,     // of all symbols: Note [Sizes that differ]

@@ -29,6 +29,7 @@ const char* kind_of(const Step& s) {
     case Do::CheckLength:
       return "SEQUENCE_LENGTH";
     case Do::CheckKeys:
+    case Do::CheckOwnKeys:
       return "DICT_KEYS_MATCH";
     case Do::CheckSet:
       return "EQUALS_MATCH";
@@ -37,6 +38,8 @@ const char* kind_of(const Step& s) {
       return "NOT_PRESENT_IN_GENERIC_DICT";
     case Do::CheckNoItem:
       return "DICT_NOT_CONTAINS";
+    case Do::CheckCode:
+      return "CLOSURE_MATCH";
     case Do::CheckSame:
       return "DUPLICATE_INPUT";
     case Do::CheckTensor:

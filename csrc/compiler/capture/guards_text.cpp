@@ -87,6 +87,8 @@ std::string Guards::text(size_t i) const {
       return "len(" + it + ") == " + std::to_string(s.index);
     case Do::CheckKeys:
       return "keys of " + it + " are " + text_of(key);
+    case Do::CheckOwnKeys:
+      return "attributes of " + it + " are " + text_of(key);
     case Do::CheckAbsent:
     case Do::CheckUnset:
       return it + " has no " + text_of(key) + " of its own";
@@ -96,6 +98,8 @@ std::string Guards::text(size_t i) const {
       return it + " is empty";
     case Do::CheckSame:
       return it + " is " + name(static_cast<int>(s.index));
+    case Do::CheckCode:
+      return it + " has the code and defaults that it had";
     case Do::CheckTensor:
       return it + " is " + text_of(*s.facts);
     case Do::CheckMode:
