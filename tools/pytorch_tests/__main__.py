@@ -16,13 +16,16 @@ from . import sources
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(library: str, file: str, options: list[str], limit: int) -> dict[str, dict]:
+def run(
+    library: str, file: str, options: list[str], limit: int, test_limit: int
+) -> dict[str, dict]:
     """The outcomes of a file's tests, by name.
 
     Args:
         library: "here" or "torch".
         options: of pytest.
         limit: seconds, after which what has ended counts.
+        test_limit: seconds, after which a test has failed.
 
     PyTorch's outcomes are kept for every checkout, where the file ran to its end.
     """
@@ -43,6 +46,7 @@ def run(library: str, file: str, options: list[str], limit: int) -> dict[str, di
         "PYTHONPATH": os.pathsep.join(places),
         "TESTED_LIBRARY": library,
         "TEST_OUTCOMES": str(path),
+        "TEST_LIMIT": str(test_limit),
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
@@ -98,6 +102,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+")
     parser.add_argument("--only", choices=("here", "torch"))
     parser.add_argument("--limit", type=int, default=1200)
+    parser.add_argument("--test-limit", type=int, default=120)
     parser.add_argument("--workers", type=int, default=0)
     given = sys.argv[1:]
     cut = given.index("--") if "--" in given else len(given)
@@ -108,7 +113,9 @@ def main() -> None:
         sides = {}
         for library in ("torch", "here"):
             if args.only in (None, library):
-                sides[library] = run(library, file, options, args.limit)
+                sides[library] = run(
+                    library, file, options, args.limit, args.test_limit
+                )
         if args.only:
             rows = sides[args.only].values()
             lacking = [

@@ -1,18 +1,39 @@
 """A pytest plugin: `torch` is this library before tests are read; outcomes are kept.
 
 TESTED_LIBRARY is "here" or "torch"; TEST_OUTCOMES the file that outcomes are written
-to, a JSON object a line.
+to, a JSON object a line; TEST_LIMIT the seconds after which a test has failed.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
+
+import pytest
 
 from . import helpers, sources
 
 if os.environ.get("TESTED_LIBRARY") == "here":
     helpers.install(sources.folder())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    """Ends a test that takes too long, so that those after it are counted too."""
+    limit = int(os.environ["TEST_LIMIT"])
+
+    def end(number, frame):
+        signal.alarm(5)  # a test may catch the first one
+        pytest.fail(f"more than {limit} seconds")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(limit)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def pytest_runtest_logreport(report) -> None:

@@ -63,8 +63,12 @@ void Capture::fill(Shadow& s) {
   each_slot(Py_TYPE(s.inner.get()),
             [&](PyObject* name) { load_slot(s, interned(name).get()); });
   PyObject** dict = _PyObject_GetDictPtr(s.outer.get());
-  if (dict == nullptr || *dict == nullptr) return;
-  Ref keys = checked(PyDict_Keys(*dict));
+  if (dict == nullptr) return;
+  Ref keys = *dict == nullptr ? checked(PyTuple_New(0)) : keys_of(*dict);
+  if (!std::exchange(s.filled, true)) {
+    // No more of them came while nobody looked for these.
+    entry.guards.check(Do::CheckOwnKeys, s.place, keys.get());
+  }
   for (PyObject* key : python::items_of(keys.get())) {
     load_attribute(s, interned(key).get());
   }
@@ -107,6 +111,32 @@ Ref Capture::module_member(Shadow& s, PyObject* name) {
   return {};
 }
 
+namespace {
+
+// A property, or a method that Python code defined.
+bool is_replaceable(PyObject* descriptor) {
+  if (Py_IS_TYPE(descriptor, &PyProperty_Type) ||
+      PyFunction_Check(descriptor)) {
+    return true;
+  }
+  if (!Py_IS_TYPE(descriptor, &PyStaticMethod_Type)) return false;
+  return PyFunction_Check(python::attribute(descriptor, "__func__").get());
+}
+
+}  // namespace
+
+// What a program may replace on its class.
+void Capture::note_descriptor(PyTypeObject* type,
+                              PyObject* found,
+                              PyObject* name) {
+  bool user = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && !of_library(type);
+  // A metaclass may have another one of this name.
+  if (user && _PyType_Lookup(Py_TYPE(type), name) == nullptr &&
+      is_replaceable(found)) {
+    guarded_attribute(reinterpret_cast<PyObject*>(type), name);
+  }
+}
+
 Ref Capture::instance_attribute(Shadow& s, PyObject* name, bool plain) {
   PyObject* inner = s.inner.get();
   PyTypeObject* type = Py_TYPE(inner);
@@ -117,6 +147,7 @@ Ref Capture::instance_attribute(Shadow& s, PyObject* name, bool plain) {
   PyObject* on_type = _PyType_Lookup(type, name);
   if (on_type != nullptr && Py_TYPE(on_type)->tp_descr_set != nullptr) {
     if (is_slot(on_type)) load_slot(s, name);
+    note_descriptor(type, on_type, name);
     return checked(PyObject_GenericGetAttr(inner, name));
   }
   load_attribute(s, name);
@@ -130,6 +161,7 @@ Ref Capture::instance_attribute(Shadow& s, PyObject* name, bool plain) {
       return checked(PyMethod_New(on_type, inner));
     }
     if (Py_TYPE(on_type)->tp_descr_get != nullptr) {
+      note_descriptor(type, on_type, name);
       return checked(PyObject_GenericGetAttr(inner, name));
     }
     return guarded_attribute(type_of(inner), name);
@@ -349,9 +381,9 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
     auto* type = reinterpret_cast<PyTypeObject*>(object);
     bool user = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && !of_library(type);
     PyObject* found = user ? _PyType_Lookup(type, name) : nullptr;
-    if (found != nullptr && !Py_TYPE(found)->tp_descr_get) {
-      return guarded_attribute(object, name);
-    }
+    bool held = found != nullptr &&
+                (!Py_TYPE(found)->tp_descr_get || is_replaceable(found));
+    if (held) return guarded_attribute(object, name);
   } else if (is_plain_instance(object) && !of_library(Py_TYPE(object))) {
     // Made inside, but what its class holds is outside.
     PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
@@ -360,6 +392,7 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
         !(own && *own && PyDict_Contains(*own, name) == 1)) {
       return guarded_attribute(type_of(object), name);
     }
+    if (found != nullptr) note_descriptor(Py_TYPE(object), found, name);
   } else if (PySet_Contains(library().operator_types.get(), type_of(object)) ==
              1) {
     // Operators are made when they are first named.

@@ -129,6 +129,7 @@ struct Shadow {
   Ref attributes;  // as they began, of a container that has some
   int place;
   std::set<PyObject*> looked;  // attributes that were read or are absent
+  bool filled = false;         // all attributes were looked at
 };
 struct Cell {
   Ref inner, outer, before;
@@ -158,7 +159,7 @@ struct Capture {
   std::unordered_map<PyObject*, Shadow*> shadows;            // by the inner one
   std::vector<std::unique_ptr<Shadow>> order;
   std::unordered_map<PyObject*, Cell> cells;  // outer ones
-  std::set<PyObject*> own_cells, own_functions;
+  std::set<PyObject*> own_cells, own_functions, noted_code;
   std::map<std::pair<PyObject*, PyObject*>, Ref> globals;
   std::set<std::pair<PyObject*, PyObject*>> stored_globals;
   // (class, name) that captured code has written; their values are in
@@ -191,7 +192,9 @@ struct Capture {
   int64_t count = 0;     // instructions of `frames`
   int64_t stop_at = -1;  // where an earlier try found that it must end
   int native_depth = 0;  // frames that C code called
-  int suspended = 0;     // Python code runs as it is
+  // How often each generator has gone on, by its frame.
+  std::unordered_map<const void*, int> resumed;
+  int suspended = 0;  // Python code runs as it is
   bool broken = false;
   bool again = false;        // broken, since what it began with is no longer so
   bool interrupted = false;  // by a signal
@@ -225,6 +228,7 @@ struct Capture {
   // has a number of its own, as it has another in each call of the program.
   PyObject* identity(PyObject* inner);
   void adopt_default(Frame& f, int slot);
+  void note_code(PyObject* function);
   // Of what tells functions apart: a later call has to have this very one.
   // Note [Functions made anew]
   void pin(PyObject* function);
@@ -301,6 +305,7 @@ struct Capture {
   Ref bound_method(PyObject* outer, int place);
   Ref shadow_partial(PyObject* outer, int place);
   Ref shadow_reference(PyObject* outer, int place);
+  Ref shadow_thread_local(PyObject* outer, int place);
   Ref shadow_of_proxy(PyObject* outer, int place, const Ref& shown);
   Ref part_of(PyObject* outer, int place, const char* name);
   Ref tensor(PyObject* outer, int place);
@@ -323,6 +328,7 @@ struct Capture {
     return *e.dynamic;
   }
   Ref instance_attribute(Shadow& s, PyObject* name, bool plain = false);
+  void note_descriptor(PyTypeObject* type, PyObject* found, PyObject* name);
   bool load_attribute(Shadow& s, PyObject* name);
   void load_slot(Shadow& s, PyObject* name);
   Ref module_member(Shadow& s, PyObject* name);

@@ -89,6 +89,23 @@ void Capture::pin(PyObject* function) {
   made_anew.erase(at);
 }
 
+// A function that is known by its identity may get other code or defaults.
+void Capture::note_code(PyObject* function) {
+  auto* f = function_of(function);
+  bool known_whole = made_anew.contains(function) ||
+                     own_functions.contains(function) ||
+                     !noted_code.insert(function).second;
+  if (known_whole) return;
+  PyObject* name = PyDict_GetItemString(f->func_globals, "__name__");
+  const char* text =
+      name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+  if (text != nullptr && is_own_module(text)) return;
+  auto or_none = [](PyObject* o) { return o == nullptr ? Py_None : o; };
+  Ref parts = checked(PyTuple_Pack(
+      3, f->func_code, or_none(f->func_defaults), or_none(f->func_kwdefaults)));
+  entry.guards.check(Do::CheckCode, constant(function), parts.get());
+}
+
 // A default of a function that was defined outside is an outside object.
 void Capture::adopt_default(Frame& f, int slot) {
   PyObject* function = f.function.get();

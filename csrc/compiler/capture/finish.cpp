@@ -13,10 +13,6 @@ Ref method_caller(const char* name) {
   return checked(PyObject_CallMethod(module.get(), "methodcaller", "s", name));
 }
 
-bool is_dead(PyObject* reference) {
-  return PyWeakref_GetObject(reference) == Py_None;
-}
-
 class Recipes {
  public:
   explicit Recipes(Capture& c) : c_(c), rebuild_(c.entry.rebuild) {}
@@ -69,7 +65,9 @@ class Recipes {
   Recipe of_instance(PyObject* o);
   Recipe of_other(PyObject* o);
   Recipe of_generator(PyObject* o);
-  Recipe of_call(const Ref& callable, PyObject* argument);
+  Recipe of_call(const Ref& callable,
+                 PyObject* argument,
+                 PyObject* second = nullptr);
   void add_causes(Recipe& out, PyObject* error);
   std::vector<int> attribute_parts(PyObject* o);
   Recipe with_attributes(Recipe out, PyObject* o) {
@@ -229,8 +227,9 @@ Recipe Recipes::of_other(PyObject* o) {
     // fields.
     return of_call(method_caller(name), mapping_of(o));
   }
-  if (PyWeakref_CheckRefExact(o) && !is_dead(o)) {
-    return of_call(type(o), PyWeakref_GetObject(o));
+  if (is_alive(o)) {
+    PyObject* callback = reinterpret_cast<PyWeakReference*>(o)->wr_callback;
+    return of_call(type(o), PyWeakref_GetObject(o), callback);
   }
   if (is_mapping_proxy(o)) return of_call(type(o), mapping_of(o));
   // A deque's asks Python code for the names of its slots.
@@ -279,9 +278,12 @@ void Recipes::add_causes(Recipe& out, PyObject* error) {
   }
 }
 
-Recipe Recipes::of_call(const Ref& callable, PyObject* argument) {
+Recipe Recipes::of_call(const Ref& callable,
+                        PyObject* argument,
+                        PyObject* second) {
   kept_.push_back(callable);
-  kept_.push_back(checked(PyTuple_Pack(1, argument)));
+  kept_.push_back(
+      checked(PyTuple_Pack(second == nullptr ? 1 : 2, argument, second)));
   return parts(Recipe::Reduced,
                {callable.get(), kept_.back().get(), nullptr, nullptr, nullptr});
 }
@@ -518,6 +520,30 @@ void describe_frame(Capture& c, Recipes& recipes, Frame& f) {
 
 }  // namespace
 
+namespace {
+
+// Tuples that hold the same are as good as one, and cannot be written to.
+void check_distinct(Capture& c) {
+  std::vector<int> places;
+  for (const auto& [inner, from] : c.places_of_tensors) {
+    if (!PyTuple_Check(inner)) places.push_back(from.second);
+  }
+  for (const auto& s : c.order) {
+    if (s->place >= 0 && !PyTuple_Check(s->inner.get())) {
+      places.push_back(s->place);
+    }
+  }
+  // Variables that functions share.
+  for (const auto& [outer, cell] : c.cells) {
+    auto at = c.places_of_constants.find(outer);
+    if (at != c.places_of_constants.end()) places.push_back(at->second);
+  }
+  std::ranges::sort(places);
+  if (places.size() > 1) c.entry.guards.check_distinct(std::move(places));
+}
+
+}  // namespace
+
 void finish(Capture& c, Ref result) {
   c.record_assertions();
   c.note_modes();
@@ -547,6 +573,7 @@ void finish(Capture& c, Ref result) {
   c.refused = true;
   c.dynamic.finish();
   c.refused = false;
+  check_distinct(c);
   c.entry.graph.finish(recipes.outputs);
 }
 

@@ -35,6 +35,19 @@ PyObject* shown_by(PyObject* o) {
   return is_mapping_proxy(o) ? mapping_of(o) : PyWeakref_GetObject(o);
 }
 
+bool has_code(PyObject* function, PyObject* parts) {
+  auto* f = reinterpret_cast<PyFunctionObject*>(function);
+  auto is = [&](PyObject* now, int i) {
+    return (now == nullptr ? Py_None : now) == PyTuple_GET_ITEM(parts, i);
+  };
+  return PyFunction_Check(function) && is(f->func_code, 0) &&
+         is(f->func_defaults, 1) && is(f->func_kwdefaults, 2);
+}
+
+bool lacks(PyObject* dict, PyObject* key) {
+  return dict == nullptr || PyDict_Contains(dict, key) == 0;
+}
+
 bool has_keys(PyObject* dict, PyObject* keys) {
   if (PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
   PyObject* key;
@@ -148,6 +161,11 @@ void Guards::check_sizes(std::unique_ptr<SizeGuards> guards) {
   steps_.push_back({Do::CheckSizes, sizes_->sources.at(0).place});
 }
 
+void Guards::check_distinct(std::vector<int> places) {
+  steps_.push_back({Do::CheckDistinct, places.at(0)});
+  distinct_ = std::make_unique<Distinct>(std::move(places));
+}
+
 std::vector<std::string> Guards::conditions() const {
   std::vector<std::string> out;
   if (!sizes_) return out;
@@ -204,6 +222,16 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
     case Do::Referent:
       own = shown_by(parent);
       return own != nullptr;
+    default:
+      return holds(s);
+  }
+}
+
+// Of what a place holds now.
+bool Guards::holds(const Step& s) const {
+  PyObject* own = values_[s.place];
+  PyObject* key = s.object.get();
+  switch (s.what) {
     case Do::CheckType:
       return Py_TYPE(own) == reinterpret_cast<PyTypeObject*>(key);
     case Do::CheckIs:
@@ -215,9 +243,12 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
       return Py_SIZE(own) == s.index;
     case Do::CheckKeys:
       return has_keys(own, key);
+    case Do::CheckOwnKeys: {
+      PyObject* dict = instance_dict(own);
+      return dict == nullptr ? PyTuple_GET_SIZE(key) == 0 : has_keys(dict, key);
+    }
     case Do::CheckAbsent:
-      parent = instance_dict(own);
-      return parent == nullptr || PyDict_Contains(parent, key) == 0;
+      return lacks(instance_dict(own), key);
     case Do::CheckUnset:
       if (Ref(PyObject_GenericGetAttr(own, key))) return false;
       PyErr_Clear();
@@ -228,14 +259,19 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
       return PyCell_GET(own) == nullptr;
     case Do::CheckSame:
       return own == values_[s.index];
+    case Do::CheckCode:
+      return has_code(own, key);
     case Do::CheckTensor:
       return s.facts->hold(own);
     case Do::CheckMode:
       return equal(state_of_mode(own).get(), key);
     case Do::CheckSizes:
       return sizes_->hold(values_, symbols_);
+    case Do::CheckDistinct:
+      return distinct_->hold(values_);
+    default:
+      return false;
   }
-  return false;
 }
 
 namespace {
@@ -247,7 +283,7 @@ PyObject* dict_at(PyObject* o, bool of_instance) {
 bool reads_dict(Do what) {
   return what == Do::DictItem || what == Do::InstanceItem ||
          what == Do::CheckAbsent || what == Do::CheckNoItem ||
-         what == Do::CheckKeys;
+         what == Do::CheckKeys || what == Do::CheckOwnKeys;
 }
 
 bool compares(Do what) { return what == Do::CheckIs || what == Do::CheckEqual; }
@@ -274,19 +310,25 @@ void Guards::stamp_dicts() const {
     if (s.what == Do::CheckKeys && PyODict_Check(values_[holder])) {
       again_.push_back({static_cast<int>(i)});
     }
-    bool of_instance = s.what == Do::InstanceItem || s.what == Do::CheckAbsent;
+    bool of_instance = s.what == Do::InstanceItem ||
+                       s.what == Do::CheckAbsent || s.what == Do::CheckOwnKeys;
     if (fetches) fixed[s.place] = true;
     if (noted[2 * holder + of_instance]) continue;
     noted[2 * holder + of_instance] = true;
     PyObject* dict = dict_at(values_[holder], of_instance);
     again_.push_back({-1, holder, of_instance, DictStamp(dict)});
   }
+  if (distinct_) distinct_->settle(values_, fixed);
 }
 
 // The same question, when only the noted dicts have to be the same.
 bool Guards::hold_again(std::span<const FrameState> frames) const {
   for (const Again& a : again_) {
     if (a.step >= 0) {
+      if (steps_[a.step].what == Do::CheckDistinct) {
+        if (!distinct_->hold_again(values_)) return false;
+        continue;
+      }
       if (!run(steps_[a.step], frames)) return false;
       continue;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <taeda/csrc/compiler/capture/dict_stamp.h>
+#include <taeda/csrc/compiler/capture/distinct.h>
 #include <taeda/csrc/compiler/capture/sizes.h>
 
 #include <memory>
@@ -32,16 +33,19 @@ enum class Do : uint8_t {
   CheckIs,
   CheckEqual,  // an immutable value of exactly this type
   CheckLength,
-  CheckKeys,    // the keys of a dict, in order
-  CheckSet,     // an equal set
-  CheckAbsent,  // no such attribute in __dict__
-  CheckUnset,   // an empty slot of this name
-  CheckNoItem,  // no such key
-  CheckEmpty,   // the fetch found nothing
-  CheckSame,    // the object at place `index`
+  CheckKeys,     // the keys of a dict, in order
+  CheckOwnKeys,  // those of the __dict__ of the object, in order
+  CheckSet,      // an equal set
+  CheckAbsent,   // no such attribute in __dict__
+  CheckUnset,    // an empty slot of this name
+  CheckNoItem,   // no such key
+  CheckEmpty,    // the fetch found nothing
+  CheckSame,     // the object at place `index`
+  CheckCode,     // a function of the code and defaults in the tuple `object`
   CheckTensor,
-  CheckMode,   // a mode of this state: Note [Modes in graphs]
-  CheckSizes,  // of all symbols: Note [Sizes that differ]
+  CheckMode,      // a mode of this state: Note [Modes in graphs]
+  CheckSizes,     // of all symbols: Note [Sizes that differ]
+  CheckDistinct,  // of many places: Note [Different objects]
 };
 
 // What code that a tensor went through may have looked at.
@@ -92,6 +96,7 @@ class Guards {
   void check(Do what, int place, PyObject* object, int64_t index = 0);
   TensorFacts& check_tensor(int place, PyObject* tensor);
   // After all others.
+  void check_distinct(std::vector<int> places);
   void check_sizes(std::unique_ptr<SizeGuards> guards);
   // What must hold of symbols, as text with the line that asked.
   std::vector<std::string> conditions() const;
@@ -125,6 +130,7 @@ class Guards {
  private:
   bool walk(std::span<const FrameState> frames) const;
   bool run(const Step& s, std::span<const FrameState> frames) const;
+  bool holds(const Step& s) const;
   bool hold_again(std::span<const FrameState> frames) const;
   void stamp_dicts() const;
   std::string text(size_t step) const;
@@ -143,6 +149,7 @@ class Guards {
   mutable size_t failed_ = 0;
   mutable bool busy_ = false;  // a second walk beside one counts as failed
   std::unique_ptr<SizeGuards> sizes_;
+  std::unique_ptr<Distinct> distinct_;
   mutable std::vector<int64_t> symbols_;
   mutable std::vector<Again> again_;  // empty when nothing is noted
 };

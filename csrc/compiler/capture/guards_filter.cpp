@@ -29,6 +29,7 @@ const char* kind_of(const Step& s) {
     case Do::CheckLength:
       return "SEQUENCE_LENGTH";
     case Do::CheckKeys:
+    case Do::CheckOwnKeys:
       return "DICT_KEYS_MATCH";
     case Do::CheckSet:
       return "EQUALS_MATCH";
@@ -37,6 +38,8 @@ const char* kind_of(const Step& s) {
       return "NOT_PRESENT_IN_GENERIC_DICT";
     case Do::CheckNoItem:
       return "DICT_NOT_CONTAINS";
+    case Do::CheckCode:
+      return "CLOSURE_MATCH";
     case Do::CheckSame:
       return "DUPLICATE_INPUT";
     case Do::CheckTensor:
@@ -57,7 +60,11 @@ bool counts_on_type(Do what) {
          what == Do::CheckMode;
 }
 
-bool is_check(const Step& s) { return s.what >= Do::CheckType; }
+// That objects are different ones is no choice: where a place stays, so does
+// this.
+bool is_check(const Step& s) {
+  return s.what >= Do::CheckType && s.what != Do::CheckDistinct;
+}
 
 }  // namespace
 
@@ -140,6 +147,7 @@ std::vector<bool> Guards::steps_left(const std::vector<bool>& kept,
   size_t check = kept.size();
   for (size_t i = steps_.size(); i-- > 0;) {
     Step& s = steps_[i];
+    if (s.what == Do::CheckDistinct) continue;
     if (!is_check(s)) {
       left[i] = read[s.place];
       bool has_parent = s.what != Do::Slot && s.parent >= 0;
@@ -160,17 +168,28 @@ std::vector<bool> Guards::steps_left(const std::vector<bool>& kept,
 void Guards::keep(const std::vector<bool>& kept,
                   const std::vector<bool>& read) {
   std::vector<bool> left = steps_left(kept, read);
+  if (distinct_) {
+    std::vector<bool> there(places_);
+    for (size_t i = 0; i < places_; ++i) there[i] = left[made_by_[i]];
+    distinct_->keep(there);
+    for (size_t i = 0; i < steps_.size() && !distinct_->places().empty(); ++i) {
+      if (steps_[i].what != Do::CheckDistinct) continue;
+      left[i] = true;
+      steps_[i].place = distinct_->places()[0];
+    }
+  }
   // Places keep their names, which errors and backends tell.
   for (size_t i = 0; i < steps_.size(); ++i) {
     int place = steps_[i].place;
-    if (is_check(steps_[i]) || left[i]) continue;
+    if (steps_[i].what >= Do::CheckType || left[i]) continue;
     label(place, name(place));
     values_[place] = nullptr;
   }
   std::vector<Step> steps;
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (!left[i]) continue;
-    if (!is_check(steps_[i])) made_by_[steps_[i].place] = steps.size();
+    if (steps_[i].what < Do::CheckType)
+      made_by_[steps_[i].place] = steps.size();
     steps.push_back(std::move(steps_[i]));
   }
   steps_ = std::move(steps);

@@ -87,6 +87,8 @@ std::string Guards::text(size_t i) const {
       return "len(" + it + ") == " + std::to_string(s.index);
     case Do::CheckKeys:
       return "keys of " + it + " are " + text_of(key);
+    case Do::CheckOwnKeys:
+      return "attributes of " + it + " are " + text_of(key);
     case Do::CheckAbsent:
     case Do::CheckUnset:
       return it + " has no " + text_of(key) + " of its own";
@@ -96,6 +98,8 @@ std::string Guards::text(size_t i) const {
       return it + " is empty";
     case Do::CheckSame:
       return it + " is " + name(static_cast<int>(s.index));
+    case Do::CheckCode:
+      return it + " has the code and defaults that it had";
     case Do::CheckTensor:
       return it + " is " + text_of(*s.facts);
     case Do::CheckMode:
@@ -107,6 +111,9 @@ std::string Guards::text(size_t i) const {
       }
       return all.empty() ? "sizes" : all;
     }
+    case Do::CheckDistinct:
+      return std::to_string(distinct_->places().size()) +
+             " objects are different ones";
     default:
       return it + " is there";
   }
@@ -125,6 +132,10 @@ std::string Guards::failure() const {
   const Step& s = steps_[failed_];
   if (s.what == Do::CheckSizes) {
     return sizes_->failure(values_, [&](int place) { return name(place); });
+  }
+  if (s.what == Do::CheckDistinct) {
+    auto [one, other] = distinct_->twice(values_);
+    return name(other) + " is " + name(one) + ", which was another object";
   }
   std::string out = text(failed_);
   if (s.what < Do::CheckType) return out;

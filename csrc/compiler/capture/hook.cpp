@@ -181,6 +181,7 @@ PyObject* evaluate_frame(Capture& c,
     suspend(thread, frame, next, info->bytes()[2 * next - 1]);
     return result.release();
   }
+  c.resumed.erase(frame);
   return end_frame(thread, frame, result.release());
 }
 
@@ -188,9 +189,15 @@ PyObject* evaluate_frame(Capture& c,
 // counts.
 constexpr int kDeepest = 200;
 
+// A generator without an end would fill the memory before any call ran.
+constexpr int kMostElements = 100'000;
+
 // Why the graph has to end before the code is run; empty if not.
-std::string refusal(const Capture& c, CodeInfo& info) {
+std::string refusal(Capture& c, CodeInfo& info, const void* frame) {
   if (c.native_depth >= kDeepest) return "calls are nested too deeply";
+  if (info.is_generator && ++c.resumed[frame] > kMostElements) {
+    return "an infinite generator, or one of more than 100000 elements";
+  }
   if (is_supported(info)) return "";
   return std::string("code of ") + PyUnicode_AsUTF8(info.object()->co_qualname);
 }
@@ -211,7 +218,7 @@ PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int thrown) {
   if (info->runs_natively || (info->is_generator && fresh) || !can_end(frame)) {
     return _PyEval_EvalFrameDefault(thread, frame, thrown);
   }
-  std::string reason = refusal(*c, *info);
+  std::string reason = refusal(*c, *info, frame);
   if (!reason.empty()) {
     c->broken = true;
     c->reason = reason;

@@ -237,7 +237,7 @@ void Capture::copy_items(PyObject* o, int place, PyObject* inner) {
   bool replaced = false;
   for (PyObject* key : python::items_of(keys.get())) {
     if (is_shared(key) || is_tuple_of_values(key)) continue;
-    if (!has_identity(key)) {
+    if (!has_identity(is_alive(key) ? PyWeakref_GetObject(key) : key)) {
       break_graph(std::string("a dict whose keys are of class ") +
                   Py_TYPE(key)->tp_name);
     }
@@ -255,6 +255,14 @@ void Capture::copy_items(PyObject* o, int place, PyObject* inner) {
 // That the key is this very object is guarded where it is looked at.
 Ref Capture::stand_in_of_key(PyObject* key) {
   if (is_shared(key) || is_tuple_of_values(key)) return Ref::borrow(key);
+  if (is_alive(key)) {
+    int place = entry.guards.fetch(Do::Referent, constant(key), nullptr);
+    Ref to = realize(PyWeakref_GetObject(key), place);
+    Ref inner = checked(PyWeakref_NewRef(to.get(), nullptr));
+    places_of_tensors[inner.get()] = {Ref::borrow(key), constant(key)};
+    kept.push_back(inner);
+    return inner;
+  }
   return realize(key, constant(key));
 }
 
@@ -372,6 +380,19 @@ Ref Capture::shadow_reference(PyObject* o, int place) {
   return inner;
 }
 
+// An object around the stand-in of this thread's attributes.
+Ref Capture::shadow_thread_local(PyObject* o, int place) {
+  Ref attributes = part_of(o, place, "__dict__");
+  Ref types = checked(PyImport_ImportModule("types"));
+  Ref inner =
+      checked(PyObject_CallMethod(types.get(), "SimpleNamespace", nullptr));
+  Py_SETREF(*_PyObject_GetDictPtr(inner.get()), Py_NewRef(attributes.get()));
+  known[o] = {inner, place};
+  places_of_tensors[inner.get()] = {Ref::borrow(o), place};
+  kept.push_back(inner);
+  return inner;
+}
+
 // What stands for an object that is looked at for the first time.
 Ref Capture::shadow(PyObject* o, int place) {
   if (PyList_CheckExact(o)) return shadow_list(o, place);
@@ -393,6 +414,9 @@ Ref Capture::shadow(PyObject* o, int place) {
     return shadow_of_proxy(o, place, realize(mapping_of(o), shown));
   }
   if (PyWeakref_CheckRefExact(o)) return shadow_reference(o, place);
+  if (strcmp(Py_TYPE(o)->tp_name, "_thread._local") == 0) {
+    return shadow_thread_local(o, place);
+  }
   if (PyMethod_Check(o)) {
     Ref function = part_of(o, place, "__func__");
     Ref self = part_of(o, place, "__self__");

@@ -176,6 +176,9 @@ const char* view_of(PyObject* o) {
   if (PyDictValues_Check(o)) return "values";
   return PyDictItems_Check(o) ? "items" : nullptr;
 }
+bool is_alive(PyObject* o) {
+  return PyWeakref_CheckRefExact(o) && PyWeakref_GetObject(o) != Py_None;
+}
 bool is_mapping_proxy(PyObject* o) { return Py_TYPE(o) == &PyDictProxy_Type; }
 PyObject* mapping_of(PyObject* proxy) {
   PyObject* found = nullptr;

@@ -33,6 +33,8 @@ bool of_library(PyTypeObject* type);
 // Of what `d.keys()`, `d.values()` or `d.items()` gave: the name of that
 // method; null for all else.
 const char* view_of(PyObject* o);
+// A weak reference to something that is there.
+bool is_alive(PyObject* o);
 bool is_mapping_proxy(PyObject* o);
 // What a mapping proxy shows, borrowed.
 PyObject* mapping_of(PyObject* proxy);

@@ -108,7 +108,10 @@ bool begin_frame(Machine& m,
   frame->own_slots();
   if (!bind(m.capture, *frame, args, count, names)) return false;
   if (m.frames.size() > 200) break_graph("calls are nested too deeply");
-  if (m.capture != nullptr) frame->began = m.capture->count - 1;
+  if (m.capture != nullptr) {
+    frame->began = m.capture->count - 1;
+    m.capture->note_code(function);
+  }
   m.pending = std::move(frame);
   return true;
 }

@@ -144,6 +144,10 @@ void destroy_piece(PyObject* self) {
   Py_DECREF(type);
 }
 
+// Added to numbers of the outer graph's new nodes, which the piece's own nodes
+// had until they were cut out.
+constexpr int kLifted = 1 << 28;
+
 // A number that depends on symbols is worked out by a node of the outer graph.
 void lift_sizes(Capture& c, Argument& a) {
   for (Argument& item : a.items) lift_sizes(c, item);
@@ -151,7 +155,8 @@ void lift_sizes(Capture& c, Argument& a) {
   Call call;
   call.function = library().as_number;
   call.args.push_back(std::move(a));
-  a = {Argument::Node, c.entry.graph.add_call(std::move(call)), {}, {}};
+  int node = c.entry.graph.add_call(std::move(call));
+  a = {Argument::Node, kLifted + node, {}, {}};
 }
 
 // As the nodes of a whole graph are described, without values of inputs.
@@ -290,7 +295,8 @@ CutPiece end_piece(Capture& c,
     int node = renumber.free[i];
     if (i < static_cast<int>(arguments.size())) continue;
     auto at = moved.find(node);
-    out.free.push_back(at == moved.end() ? node : at->second);
+    if (at != moved.end()) node = at->second;
+    out.free.push_back(node >= kLifted ? node - kLifted : node);
   }
   for (Call& call : own) {
     for (Argument& a : call.args) renumber.settle(a);

@@ -11,6 +11,7 @@ __all__ = [
     "RecompileError",
     "TorchDynamoException",
     "TorchRuntimeError",
+    "UncapturedHigherOrderOpError",
     "Unsupported",
     "UserError",
     "UserErrorType",
@@ -62,6 +63,20 @@ class TorchRuntimeError(Unsupported):
 
     PyTorch has it for calls of tensors, and `Unsupported` for a `raise`.
     """
+
+
+class UncapturedHigherOrderOpError(TorchDynamoException):
+    """A function that an operator of control flow takes cannot be captured whole.
+
+    Under `fullgraph`; elsewhere the graph ends before the operator.
+
+    Attributes:
+        msg: the text.
+    """
+
+    def __init__(self, msg: str) -> None:
+        super().__init__(msg)
+        self.msg = msg
 
 
 # What a `UserError` is about.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 import taeda
+from taeda import _C
 from taeda._functorch.levels import dual_level, grad_level
 from taeda.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -292,6 +293,11 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
         >>> taeda.func.jvp(taeda.sin, (taeda.zeros(2),), (taeda.ones(2),))
         (tensor([0., 0.]), tensor([1., 1.]))
     """
+    if not _C._functorch.fwd_grad_enabled():  # inference mode is around the transform
+        from taeda.autograd.forward_ad import _set_fwd_grad_enabled
+
+        with _set_fwd_grad_enabled(True):
+            return jvp(func, primals, tangents, strict=strict, has_aux=has_aux)
     if not isinstance(primals, tuple):
         raise RuntimeError(
             "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should "

@@ -7,6 +7,8 @@ ends the graph, and the operator runs as it is.
 
 from __future__ import annotations
 
+import functools
+
 import taeda
 from taeda import _capture
 from taeda import _higher_order_ops as operators
@@ -34,23 +36,49 @@ def _tensors(tree, what: str) -> list:
     return leaves
 
 
-def _piece(function, trees, what: str, rest=()):
-    """The graph of function(*trees, *rest), with stand-ins for the trees' leaves.
+def _is_constant(value) -> bool:
+    return value is None or type(value) in (bool, int, float)
+
+
+def _piece(function, trees, what: str, rest=(), *, constants: bool = False):
+    """The graph of function(*trees, *rest), with stand-ins for the trees' tensors.
+
+    Args:
+        constants: whether results may have numbers and None among them, which are no
+            results of the graph.
 
     Returns:
         (result's leaves, its structure, (graph, the nodes that it reads besides))
     """
     leaves, spec = tree_flatten(trees)
-    given = [_stand_in(leaf) for leaf in leaves]
-    numbers = [_capture.argument(t) for t in given]
+    given = [_stand_in(x) if isinstance(x, taeda.Tensor) else x for x in leaves]
+    own = [t for t in given if isinstance(t, taeda.Tensor)]
+    numbers = [_capture.argument(t) for t in own]
     mark = _capture.begin_piece()
     args = (*tree_unflatten(given, spec), *rest)
     result = _capture.run(function, args, {})
-    found = _tensors(result, f"{what}: a function")
-    graph, free = _capture.end_piece(mark, found, numbers)
+    found, shape = tree_flatten(result)
+    made = [each for each in found if not (constants and _is_constant(each))]
+    graph, free = _capture.end_piece(
+        mark, _tensors(made, f"{what}: a function"), numbers
+    )
     # An argument that is a result too has to be told from it.
-    found = [t.view_as(t) if any(t is g for g in given) else t for t in found]
-    return found, tree_flatten(result)[1], (graph, tuple(free))
+    found = [t.view_as(t) if any(t is g for g in own) else t for t in found]
+    return found, shape, (graph, tuple(free))
+
+
+def _same(a, b) -> bool:
+    return type(a) is type(b) and repr(a) == repr(b)  # -0.0, nan
+
+
+def _without_constants(yes: list, no: list) -> tuple[list, list]:
+    """The tensors that two branches gave; what else there is has to be the same."""
+    pairs = list(zip(yes, no, strict=True))
+    for a, b in pairs:
+        if _is_constant(a) != _is_constant(b) or _is_constant(a) and not _same(a, b):
+            _capture.break_graph(f"cond: unlike results {a} and {b}")
+    pairs = [pair for pair in pairs if not all(map(_is_constant, pair))]
+    return [a for a, _ in pairs], [b for _, b in pairs]
 
 
 def _check_like(found, wanted, what: str) -> None:
@@ -74,17 +102,23 @@ def cond(pred, true_fn, false_fn, operands=()):
         return NotImplemented
     if not isinstance(operands, (tuple, list)):
         return NotImplemented
-    given = _tensors(operands, "cond")
-    yes, shape, first = _piece(true_fn, tuple(operands), "cond")
-    no, other, second = _piece(false_fn, tuple(operands), "cond")
-    if shape != other:
+    leaves = tree_flatten(tuple(operands))[0]
+    # Numbers are the branches' own, constants or sizes that they read.
+    numbers = (int, taeda.SymInt)
+    given = _tensors([x for x in leaves if not isinstance(x, numbers)], "cond")
+    found, shape, first = _piece(true_fn, tuple(operands), "cond", constants=True)
+    other, form, second = _piece(false_fn, tuple(operands), "cond", constants=True)
+    if shape != form:
         _capture.break_graph("cond: branches give unlike structures")
+    yes, no = _without_constants(found, other)
     _check_like(no, yes, "cond")
     args = (pred, *first, *second, tuple(given))
     results = [a + b if a.requires_grad != b.requires_grad else a
                for a, b in zip(_results(yes), no, strict=True)]  # fmt: skip
     _capture.emit(forms.cond, args, {}, results)
-    return tree_unflatten(results, shape)
+    left = iter(results)
+    whole = [each if _is_constant(each) else next(left) for each in found]
+    return tree_unflatten(whole, shape)
 
 
 def while_loop(cond_fn, body_fn, carried_inputs):
@@ -150,12 +184,29 @@ def associative_scan(combine_fn, xs, dim, reverse=False, combine_mode="pointwise
     return tree_unflatten(results, shape)
 
 
+def _told(handler, name: str):
+    """The handler, which says where a graph ended in it."""
+    from ._frames import GraphBreak
+
+    @functools.wraps(handler)
+    def handle(*args, **kwargs):
+        try:
+            return handler(*args, **kwargs)
+        except GraphBreak as end:
+            _capture.break_graph(f"{end} (Higher Order Operator: {name})")
+
+    return handle
+
+
 def table() -> dict:
     """The functions above by what they stand for."""
+    inner = "torch.ops.higher_order"
     return {
-        operators.associative_scan: associative_scan,
-        operators.cond: cond,
-        operators.map: map_rows,
-        operators.scan: scan,
-        operators.while_loop: while_loop,
+        operators.associative_scan: _told(
+            associative_scan, f"{inner}.associative_scan"
+        ),
+        operators.cond: _told(cond, "torch.cond"),
+        operators.map: _told(map_rows, f"{inner}.map_impl"),
+        operators.scan: _told(scan, f"{inner}.scan"),
+        operators.while_loop: _told(while_loop, f"{inner}.while_loop"),
     }

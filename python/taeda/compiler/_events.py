@@ -79,10 +79,12 @@ def _text(data) -> str:
 
 
 def _refuse(data) -> None:
-    from taeda._dynamo.exc import TorchRuntimeError, Unsupported
+    from taeda._dynamo import exc
 
     raised = data["reason"].startswith("raised ")
-    kind = TorchRuntimeError if raised else Unsupported
+    kind = exc.TorchRuntimeError if raised else exc.Unsupported
+    if "Higher Order Operator: " in data["reason"]:
+        kind = exc.UncapturedHigherOrderOpError
     what = "Observed exception, " if raised else ""
     text = f"compile: no graph holds this: {what}{_text(data)}"
     raise kind(text) from data["error"]

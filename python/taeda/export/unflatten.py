@@ -205,7 +205,7 @@ class UnflattenedModule(nn.Module):
             )
         )
         self._specs = {s.target: s for s in specs.values() if s.target is not None}
-        self._places: dict = {}  # key of a call -> the submodule's name
+        self._copies: dict = {}  # id -> (state of the program, its copy)
         self.inputs_checked = [
             n for n, s in specs.items() if s.kind is InputKind.USER_INPUT
         ]
@@ -232,12 +232,25 @@ class UnflattenedModule(nn.Module):
     def assign(self, target: str) -> None:
         """Puts a parameter, buffer or constant at its path."""
         spec = self._specs[target]
-        _assign_attr(self._program.tensor_of(spec), self, target)
+        tensor = self._program.tensor_of(spec)
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
+            tensor = self._copy_of(tensor)
+        _assign_attr(tensor, self, target)
         *path, name = target.split(".")
         transient = spec.kind is InputKind.CONSTANT_TENSOR or spec.persistent is False
         if transient:
             owner = self.get_submodule(".".join(path))
             owner._non_persistent_buffers_set.add(name)
+
+    def _copy_of(self, tensor):
+        """A copy, which calls may write to; the same one under each of its names."""
+        known = self._copies.get(id(tensor))
+        if known is None:
+            copy = tensor.detach().clone()
+            if isinstance(tensor, nn.Parameter):
+                copy = nn.Parameter(copy, tensor.requires_grad)
+            self._copies[id(tensor)] = known = (tensor, copy)
+        return known[1]
 
     def place(self, key) -> tuple[str, str]:
         """The name of the submodule for a call, and the path of its state."""

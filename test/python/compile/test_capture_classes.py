@@ -190,3 +190,78 @@ def test_allowed_functions_take_objects_that_were_made_inside():
         fullgraph=True,
     )
     assert run(taeda.ones(2)).tolist() == [18, 18]
+
+
+def one():
+    return 1
+
+
+def scaled(*, by=1):
+    return by
+
+
+class Replaced:
+    @property
+    def size(self):
+        return 1
+
+    @staticmethod
+    def made():
+        return 1
+
+
+# What reads something, and what a program changes meanwhile: (owner, name, value).
+REPLACEMENTS = {
+    "property": (lambda: Replaced().size, Replaced, "size", property(lambda self: 2)),
+    "static": (lambda: Replaced().made(), Replaced, "made", staticmethod(lambda: 2)),
+    "of class": (lambda: Replaced.made(), Replaced, "made", staticmethod(lambda: 2)),
+    "code": (one, one, "__code__", (lambda: 2).__code__),
+    "defaults": (lambda: scaled(), scaled, "__kwdefaults__", {"by": 2}),
+}
+
+
+@pytest.mark.parametrize("name", REPLACEMENTS)
+def test_what_classes_and_functions_hold_is_replaced(name):
+    read, owner, attribute, value = REPLACEMENTS[name]
+    compiled = taeda.compile(lambda x: x + read(), backend="eager", fullgraph=True)
+    x = taeda.zeros(1)
+    assert compiled(x).item() == 1
+    if isinstance(owner, type):
+        before = owner.__dict__[attribute]
+    else:
+        before = getattr(owner, attribute)
+    setattr(owner, attribute, value)
+    try:
+        assert compiled(x).item() == 2
+    finally:
+        setattr(owner, attribute, before)
+    assert compiled(x).item() == 1
+
+
+def test_attributes_that_come_after_all_were_looked_at():
+    thing = Replaced()
+    compiled = taeda.compile(
+        lambda x: x + thing.__dict__.get("late", 1), backend="eager", fullgraph=True
+    )
+    x = taeda.zeros(1)
+    for late in (None, 5, 7):
+        if late is not None:
+            thing.late = late
+        assert compiled(x).item() == (late or 1)
+    del thing.late
+    assert compiled(x).item() == 1
+
+
+def test_hooks_that_come_after_others():
+    module = taeda.nn.Identity()
+    compiled = taeda.compile(module, backend="eager")
+    x = taeda.ones(1)
+    assert compiled(x).item() == 1
+    first = module.register_forward_hook(lambda module, args, out: out * 2)
+    assert compiled(x).item() == 2
+    second = module.register_forward_pre_hook(lambda module, args: args[0] + 3)
+    assert compiled(x).item() == 8
+    first.remove()
+    assert compiled(x).item() == 4
+    second.remove()
+    assert compiled(x).item() == 1

@@ -7,6 +7,7 @@ import enum
 import functools
 import gc
 import sys
+import threading
 import types
 import typing
 import weakref
@@ -309,3 +310,67 @@ def test_classes_that_look_attributes_up_themselves():
         mine, theirs = made(size), made(size)
         assert compiled(x, mine) == reads(x, theirs)
         assert (mine.size, mine.seen) == (theirs.size, theirs.seen)
+
+
+def test_attributes_of_a_thread():
+    local = threading.local()
+
+    def program(x):
+        local.seen = x + local.scale
+        if hasattr(local, "late"):
+            del local.late
+        return x * local.scale
+
+    compiled = taeda.compile(program, backend="eager", fullgraph=True)
+    x, found = taeda.ones(1), []
+
+    def run(scale):
+        local.scale, local.late = scale, True
+        found.append((compiled(x).item(), local.seen.item(), hasattr(local, "late")))
+
+    run(2)
+    other = threading.Thread(target=run, args=(5,))
+    other.start()
+    other.join()
+    assert (local.scale, local.seen.item()) == (2, 3)
+    run(3)
+    assert found == [(2, 3, False), (5, 6, False), (3, 4, False)]
+
+
+def test_dicts_with_weak_keys():
+    table, one, other = weakref.WeakKeyDictionary(), Config(), Config()
+    table[one] = 3
+
+    def read(x, key):
+        return x + table.get(key, 0)
+
+    def write(x, key):
+        table[key] = x + 1
+        return x
+
+    x = taeda.zeros(1)
+    reading = taeda.compile(read, backend="eager", fullgraph=True)
+    assert [reading(x, key).item() for key in (one, other)] == [3, 0]
+    table[other] = 7
+    assert [reading(x, key).item() for key in (one, other)] == [3, 7]
+    taeda.compile(write, backend="eager", fullgraph=True)(x, one)
+    assert table[one].item() == 1
+    taeda._dynamo.reset()
+    del one, other
+    gc.collect()
+    assert len(table) == 0
+
+
+def test_weak_references_keep_what_they_call():
+    gone = []
+
+    def program(x, thing):
+        return weakref.ref(thing, lambda reference: gone.append(reference))
+
+    thing = Config()
+    reference = taeda.compile(program, backend="eager")(taeda.ones(1), thing)
+    assert reference() is thing
+    taeda._dynamo.reset()
+    del thing
+    gc.collect()
+    assert gone == [reference]

@@ -544,3 +544,24 @@ def test_a_size_may_choose_a_branch(strict: bool):
         x = taeda.zeros(size, 2)
         for made in (module, compiled):
             assert taeda.equal(made(x), net(x))
+
+
+class CountsInParts(taeda.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = taeda.nn.Module()
+        self.part.seen = taeda.nn.Buffer(taeda.zeros(1))
+        self.part.weight = self.weight = taeda.nn.Parameter(taeda.ones(1))
+
+    def forward(self, x):
+        self.part.seen.add_(1)
+        return x * self.weight + self.part.weight + self.part.seen
+
+
+def test_modules_of_one_program_count_for_themselves():
+    program = export.export(CountsInParts(), (taeda.ones(1),))
+    unflattened = export.unflatten(program)
+    assert unflattened.weight is unflattened.part.weight
+    assert unflattened.weight is not program.state_dict["weight"]
+    assert program.module()(taeda.ones(1)).item() == 3
+    assert [unflattened(taeda.ones(1)).item() for _ in range(2)] == [3, 4]

@@ -9,6 +9,7 @@ import numpy
 import pytest
 import taeda
 import torch
+from taeda.autograd.forward_ad import _set_fwd_grad_enabled
 
 
 def leaves(tree) -> list:
@@ -410,3 +411,26 @@ def test_rows_one_by_one_need_no_rules() -> None:
     x = taeda.ones(2, 2)
     found = taeda.func.jacrev(Counted.apply, chunk_size=1)(x)
     assert found.reshape(4, 4).equal(taeda.eye(4))
+
+
+@pytest.mark.parametrize(
+    "around",
+    [taeda.inference_mode, taeda.no_grad, lambda: _set_fwd_grad_enabled(False)],
+)
+def test_forward_mode_within_other_modes(around) -> None:
+    x, along = taeda.arange(3.0), taeda.ones(3)
+
+    def squares(x):
+        return (x**2).sum()
+
+    with around():
+        assert taeda.func.jvp(squares, (x,), (along,))[1].item() == 6
+        assert taeda.func.jacfwd(squares)(x).equal(2 * x)
+        assert taeda.func.hessian(squares)(x).equal(2 * taeda.eye(3))
+
+    def inside(x):
+        with around():
+            return (x**2).sum()
+
+    moved = taeda.func.jvp(inside, (x,), (along,))[1].item()
+    assert moved == (6 if around is taeda.no_grad else 0)
