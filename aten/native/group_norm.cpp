@@ -90,6 +90,7 @@ void native_group_norm_shape(const Spec<I>& input,
   check_groups(input, N, C, HxW, group);
   check_vector("weight", weight, C, input);
   check_vector("bias", bias, C, input);
+  check_parameter_dtypes<I>("group_norm", input, {&weight, &bias});
   ScalarType kept = statistics_type(input, weight, bias);
   plan.set(0, input.sizes(), input.suggest_memory_format(), input.dtype());
   plan.set(1, {N, I(group)}, kept);

@@ -159,7 +159,11 @@ class SparseFallback final : public BoxedKernel {
     std::span<IValue> values = arguments_on(op, stack);
     bool pointwise =
         op.info->record->family == Family::Pointwise && op.info->results == 1;
-    const Tensor* self = pointwise ? only_tensor(op, values) : nullptr;
+    // Comparisons with numbers are refused, whatever holds for 0.
+    bool compares =
+        op.info->record->dtypes.out == OutKind::Bool && op.info->arguments > 1;
+    const Tensor* self =
+        pointwise && !compares ? only_tensor(op, values) : nullptr;
     if (self == nullptr || !is_sparse(*self)) no_kernel(op, keys);
     Tensor t = is_coo(*self) ? coalesced(*self) : *self;
     if (!keeps_zero(op, values, t)) no_kernel(op, keys);
