@@ -1,6 +1,7 @@
 // Copies of sparse tensors, and tensors like them.
 #include <taeda/aten/native/sparse/entries.h>
 #include <taeda/aten/native/sparse/kernels.h>
+#include <taeda/gen/ops/_conj_physical.h>
 #include <taeda/gen/ops/_local_scalar_dense.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_sparse_to_sparse_.h>
@@ -187,6 +188,28 @@ Tensor new_sparse(const Tensor& self,
   return empty_of("new_zeros, new_empty", size, type, wanted, on);
 }
 
+Tensor zeros_sparse(IntArrayRef size,
+                    Dtype dtype,
+                    MaybeLayout layout,
+                    MaybeDevice device,
+                    MaybeBool) {
+  return empty_of("zeros, empty",
+                  size,
+                  dtype.value_or(default_dtype()),
+                  *layout,
+                  device.value_or(default_device()));
+}
+Tensor empty_sparse(IntArrayRef size,
+                    Dtype dtype,
+                    MaybeLayout layout,
+                    MaybeDevice device,
+                    MaybeBool pin_memory,
+                    MaybeFormat format) {
+  TAEDA_CHECK(!format,
+              "memory format option is only supported by strided tensors");
+  return zeros_sparse(size, dtype, layout, device, pin_memory);
+}
+
 // What is filled are the entries, of which a new compressed tensor has none.
 Tensor new_full_sparse(const Tensor& self,
                        IntArrayRef size,
@@ -283,6 +306,10 @@ void fill_sparse(const Tensor& self, const Scalar& value) {
   set_parts(self, with_values(self, ops::full_like(p.values, value)));
 }
 
+void conj_physical_into(const Tensor& self, const Tensor& out) {
+  set_parts(out, self.is_complex() ? ops::_conj_physical(self) : self);
+}
+
 Scalar item_sparse(const Tensor& self) {
   return ops::_local_scalar_dense(ops::to_dense(self));
 }
@@ -300,6 +327,9 @@ void add_copies(Library& m) {
   m.impl("zeros_like", zeros_like_sparse);
   m.impl("empty_like", empty_like_sparse);
   m.impl("zero_", zero_sparse);
+  m.impl("conj_physical.out", conj_physical_into);
+  m.impl("zeros", zeros_sparse);
+  m.impl("empty.memory_format", empty_sparse);
   m.impl("_local_scalar_dense", item_sparse);
   m.impl("ones_like", ones_like_sparse);
   m.impl("full_like", full_like_sparse);

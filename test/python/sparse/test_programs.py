@@ -151,6 +151,20 @@ torch.full_like(x, 2.0)
 torch.full_like(x, 2.0, layout=torch.strided)
 torch.full_like(x.to_sparse_csr(), 2.0)
 torch.ones_like(x, layout=torch.strided)
+torch.zeros(2, 3, layout=torch.sparse_coo)
+torch.zeros(2, 3, layout=torch.sparse_coo).is_coalesced()
+torch.zeros((2, 3), layout=torch.sparse_csr, dtype=torch.float64)
+torch.empty(2, 2, 3, layout=torch.sparse_csc, requires_grad=True).requires_grad
+torch.empty(0, layout=torch.sparse_csr)
+torch.zeros(2, 2, layout=torch.sparse_bsr)
+torch.rand(2, 2, layout=torch.sparse_coo)
+torch.conj_physical(x.to(torch.complex64), out=x.to(torch.complex64))
+torch.sparse_coo_tensor(size=(2, 3), dtype=torch.float64)
+torch.sparse_coo_tensor()
+S([[0, 1, 0], [1, 0, 1]], [1.0, 2, 3]).div_(37.5).to_dense()
+x.sparse_mask(x)
+d.to_sparse().sparse_mask(S([[0, 1, 0], [1, 0, 1]], [1.0, 2, 3], d.shape))
+S([[0, 1, 0], [1, 0, 1]], [1.0, 2, 3], d.shape).sparse_mask(d.to_sparse())
 x.new_ones(2, 3)
 x.new_full((2, 3), 2.0, layout=torch.strided)
 x.to_sparse_csr().new_ones(2, 3).shape
@@ -312,7 +326,7 @@ def test_text(line: str) -> None:
 
 def test_counts() -> None:
     """Lines that are left out would go unnoticed."""
-    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (216, 66, 15)
+    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (230, 70, 15)
 
 
 def test_invariants_switch() -> None:
