@@ -30,23 +30,6 @@ void check_channels(const char* name, const Spec<I>& t, const I& channels) {
               t.numel());
 }
 
-// Parameters and statistics beside an input have its dtype, or float's where
-// that has 16 bits.
-template <class I>
-void check_dtypes(const Spec<I>& input,
-                  std::initializer_list<const Spec<I>*> beside) {
-  for (const Spec<I>* t : beside) {
-    if (!t->defined() || t->dtype() == input.dtype()) continue;
-    bool small = input.dtype() == kHalf || input.dtype() == kBFloat16;
-    TAEDA_CHECK(small && t->dtype() == kFloat,
-                "batch_norm: mixed dtype: expected parameters and statistics "
-                "of the input's dtype ",
-                input.dtype(),
-                " (or Float beside 16-bit inputs), got ",
-                t->dtype());
-  }
-}
-
 }  // namespace
 
 template <class I>
@@ -68,7 +51,8 @@ void native_batch_norm_shape(const Spec<I>& input,
   check_channels("running_var", running_var, channels);
   check_channels("weight", weight, channels);
   check_channels("bias", bias, channels);
-  check_dtypes<I>(input, {&weight, &bias, &running_mean, &running_var});
+  check_parameter_dtypes<I>(
+      "batch_norm", input, {&weight, &bias, &running_mean, &running_var});
   TAEDA_CHECK(training || (running_mean.defined() && running_var.defined()),
               "batch_norm: Expected running_mean and running_var to be defined "
               "when training is false");

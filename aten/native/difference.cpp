@@ -44,6 +44,17 @@ Tensor diff(const Tensor& self,
                 end->dim(),
                 " and ",
                 self.dim());
+    for (int64_t d = 0; end && end->defined() && d < self.dim(); ++d) {
+      TAEDA_CHECK(d == at || same_size(*end, d, self, d),
+                  "diff expects the shape of tensor to prepend or append to "
+                  "match that of input except along the differencing "
+                  "dimension; input.size(",
+                  d,
+                  ") = ",
+                  self.size(d),
+                  ", but got ",
+                  end->size(d));
+    }
   }
   std::vector<Tensor> parts;
   if (prepend && prepend->defined()) parts.push_back(*prepend);

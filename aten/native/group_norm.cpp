@@ -17,6 +17,7 @@
 #include <taeda/gen/ops/native_batch_norm.h>
 #include <taeda/gen/ops/reciprocal.h>
 #include <taeda/gen/ops/sub.h>
+#include <taeda/gen/ops/to.h>
 
 namespace taeda::native {
 
@@ -90,6 +91,7 @@ void native_group_norm_shape(const Spec<I>& input,
   check_groups(input, N, C, HxW, group);
   check_vector("weight", weight, C, input);
   check_vector("bias", bias, C, input);
+  check_parameter_dtypes<I>("group_norm", input, {&weight, &bias});
   ScalarType kept = statistics_type(input, weight, bias);
   plan.set(0, input.sizes(), input.suggest_memory_format(), input.dtype());
   plan.set(1, {N, I(group)}, kept);
@@ -173,8 +175,13 @@ Tensor instance_norm(const Tensor& input,
               "Expected running_mean and running_var to be defined when "
               "use_input_stats is false");
   if (!use_input_stats) {
+    // Statistics may have any dtype here, parameters may not.
+    auto beside = [&](const Tensor& t) {
+      bool wide = t.dtype() == kFloat && is_reduced_floating(input.dtype());
+      return wide ? t : ops::to(t, input.dtype());
+    };
     return std::get<0>(ops::native_batch_norm(
-        input, weight, bias, running_mean, running_var, false, momentum, eps));
+        input, weight, bias, beside(mean), beside(var), false, momentum, eps));
   }
   TAEDA_CHECK_AS(Index,
                  input.dim() >= 2,

@@ -70,6 +70,8 @@ SmallVector<OptionalTensor, 6> with_positions(
 }
 
 Tensor index(const Tensor& self, ArrayRef<OptionalTensor> indices) {
+  TAEDA_CHECK_AS(
+      Index, !indices.empty(), "index: at least one index must be provided");
   warn_of_bytes(indices);
   const Tensor* mask = only_mask(indices);
   if (mask != nullptr && mask->sizes() == self.sizes()) {

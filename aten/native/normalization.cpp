@@ -110,6 +110,7 @@ void native_layer_norm_shape(const Spec<I>& input,
                              double,
                              Plan<I>& plan) {
   norm_rows("layer_norm", input, normalized_shape, weight, bias);
+  check_parameter_dtypes<I>("layer_norm", input, {&weight, &bias});
   Dims<I> sizes = statistics_sizes(input, normalized_shape.size());
   ScalarType kept = statistics_type(input, weight, bias);
   plan.set(0, input.sizes(), input.dtype());

@@ -5,6 +5,7 @@
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/norm.h>
 
+#include <initializer_list>
 #include <utility>
 
 namespace taeda::native {
@@ -50,6 +51,23 @@ std::pair<I, I> norm_rows(std::string_view op,
                           ArrayRef<I> shape,
                           const Spec<I>& weight,
                           const Spec<I>& bias);
+// Parameters and statistics beside an input have its dtype, or float's where
+// that has 16 bits.
+template <class I>
+void check_parameter_dtypes(std::string_view op,
+                            const Spec<I>& input,
+                            std::initializer_list<const Spec<I>*> beside) {
+  for (const Spec<I>* t : beside) {
+    if (!t->defined() || t->dtype() == input.dtype()) continue;
+    TAEDA_CHECK(is_reduced_floating(input.dtype()) && t->dtype() == kFloat,
+                op,
+                ": mixed dtype: expected parameters and statistics of the "
+                "input's dtype ",
+                input.dtype(),
+                " (or Float beside 16-bit inputs), got ",
+                t->dtype());
+  }
+}
 // PyTorch's dtype for saved statistics: the parameters' when inputs are 16-bit.
 template <class I>
 ScalarType statistics_type(const Spec<I>& input,

@@ -12,10 +12,18 @@
 
 namespace taeda::native {
 
-DimVector counts_of(const Tensor& batch_sizes) {
-  Tensor t = contiguous_as(batch_sizes, kLong);
+DimVector counts_of(const Tensor& counts) {
+  TAEDA_CHECK(counts.dim() == 1 && counts.dtype() == kLong,
+              "'lengths' argument should be a 1D CPU int64 tensor, as batch "
+              "sizes should, but got ",
+              counts);
+  Tensor t = contiguous_as(counts, kLong);
   const int64_t* p = t.const_data<int64_t>();
-  return DimVector(p, p + t.numel());
+  DimVector numbers(p, p + t.numel());
+  for (int64_t n : numbers) {
+    TAEDA_CHECK(n >= 0, "lengths and batch sizes are not negative, got ", n);
+  }
+  return numbers;
 }
 
 std::tuple<Tensor, Tensor> _pack_padded_sequence(const Tensor& input,

@@ -121,6 +121,18 @@ void _cdist_backward_shape(const Spec<I>& grad,
 }
 TAEDA_SHAPE(_cdist_backward_shape);
 
+namespace {
+
+// What the loops walk: rows of one matrix, with a distance for each pair.
+template <class I>
+I check_pairs(std::string_view op, const Spec<I>& self) {
+  TAEDA_CHECK(self.dim() == 2, op, ": expected a matrix, got ", self.sizes());
+  const I& n = self.sizes()[0];
+  return n > 1 ? n * (n - 1) / 2 : I(0);
+}
+
+}  // namespace
+
 Tensor pdist(const Tensor& self, double p) {
   TAEDA_CHECK(self.dim() == 2,
               "pdist only supports 2D tensors, got: ",
@@ -136,17 +148,28 @@ Tensor pdist(const Tensor& self, double p) {
 
 template <class I>
 void _pdist_forward_shape(const Spec<I>& self, double, Plan<I>& plan) {
-  I n = self.sizes()[0];
-  plan.set(0, {n > 1 ? n * (n - 1) / 2 : 0}, self.dtype());
+  plan.set(0, {check_pairs("_pdist_forward", self)}, self.dtype());
 }
 TAEDA_SHAPE(_pdist_forward_shape);
 
 template <class I>
-void _pdist_backward_shape(const Spec<I>&,
+void _pdist_backward_shape(const Spec<I>& grad,
                            const Spec<I>& self,
                            double,
-                           const Spec<I>&,
+                           const Spec<I>& pdist,
                            Plan<I>& plan) {
+  constexpr std::string_view kName = "_pdist_backward";
+  I pairs = check_pairs(kName, self);
+  check_count(kName, "grad", grad, pairs);
+  check_count(kName, "pdist", pdist, pairs);
+  for (const Spec<I>* t : {&grad, &pdist}) {
+    TAEDA_CHECK(t->dtype() == self.dtype(),
+                kName,
+                ": expected tensors of one dtype, got ",
+                self.dtype(),
+                " and ",
+                t->dtype());
+  }
   plan.set(0, self.sizes(), self.dtype());
 }
 TAEDA_SHAPE(_pdist_backward_shape);

@@ -212,10 +212,16 @@ void diagonal_scatter_into(const Tensor&,
 template <class I>
 void as_strided_scatter_shape(const Spec<I>& self,
                               const Spec<I>&,
-                              ArrayRef<I>,
-                              ArrayRef<I>,
+                              ArrayRef<I> size,
+                              ArrayRef<I> stride,
                               std::optional<I>,
                               Plan<I>& plan) {
+  TAEDA_CHECK(
+      size.size() == stride.size(),
+      "as_strided_scatter: mismatch in length of strides and shape, got ",
+      stride,
+      " and ",
+      size);
   plan_as(self, plan);
 }
 TAEDA_SHAPE(as_strided_scatter_shape);

@@ -33,6 +33,23 @@ IValue ints_of(PyObject* o) {
   return as_plain(all).vec();
 }
 
+int64_t dtype_number(PyObject* o) {
+  if (!PyLong_CheckExact(o)) return static_cast<int64_t>(to_dtype(o));
+  int64_t n = to_int(o);  // as schemas write their defaults
+  TAEDA_CHECK(n >= 0 && n < kNumScalarTypes &&
+                  element_size(static_cast<ScalarType>(n)) > 0,
+              "no dtype has the number ",
+              n);
+  return n;
+}
+
+int64_t layout_number(PyObject* o) {
+  return static_cast<int64_t>(to_layout(o));
+}
+int64_t format_number(PyObject* o) {
+  return static_cast<int64_t>(to_memory_format(o));
+}
+
 IValue list_to_ivalue(PyObject* o, const Kind& kind) {
   switch (kind[0]) {
     case 'T':
@@ -44,6 +61,12 @@ IValue list_to_ivalue(PyObject* o, const Kind& kind) {
       return list_of<bool>(o, [](PyObject* e) { return e == Py_True; });
     case 'S':
       return list_of<Scalar>(o, to_scalar);
+    case 't':
+      return list_of<int64_t>(o, dtype_number);
+    case 'l':
+      return list_of<int64_t>(o, layout_number);
+    case 'm':
+      return list_of<int64_t>(o, format_number);
     default:
       // One number stands for a list of it where the schema gives a length.
       if (kind[0] == 'i' && holds_symbol(o)) {
@@ -54,16 +77,6 @@ IValue list_to_ivalue(PyObject* o, const Kind& kind) {
       }
       return ints_of(o);
   }
-}
-
-int64_t dtype_number(PyObject* o) {
-  if (!PyLong_CheckExact(o)) return static_cast<int64_t>(to_dtype(o));
-  int64_t n = to_int(o);  // as schemas write their defaults
-  TAEDA_CHECK(n >= 0 && n < kNumScalarTypes &&
-                  element_size(static_cast<ScalarType>(n)) > 0,
-              "no dtype has the number ",
-              n);
-  return n;
 }
 
 py::object int_to_python(int64_t v, char kind) {
@@ -117,9 +130,9 @@ IValue to_ivalue(PyObject* o, const Kind& kind) {
     case 't':
       return dtype_number(o);
     case 'l':
-      return static_cast<int64_t>(to_layout(o));
+      return layout_number(o);
     case 'm':
-      return static_cast<int64_t>(to_memory_format(o));
+      return format_number(o);
     case 'D':
       return to_device(o);
     case 'G':
@@ -135,6 +148,10 @@ Ref to_object(const IValue& v, const Kind& kind) {
         using V = std::decay_t<decltype(x)>;
         if constexpr (std::is_same_v<V, int64_t>) {
           return int_to_python(x, kind[0]);
+        } else if constexpr (std::is_same_v<V, std::vector<int64_t>>) {
+          py::list out;
+          for (int64_t n : x) out.append(int_to_python(n, kind[0]));
+          return out;
         } else if constexpr (std::is_same_v<V, complex<double>>) {
           return owned(PyComplex_FromDoubles(x.real(), x.imag()));
         } else if constexpr (std::is_same_v<V, Generator>) {

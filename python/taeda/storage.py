@@ -84,7 +84,7 @@ class TypedStorage:
 
     def _readable(self) -> None:
         if self.device.type == "meta":
-            raise NotImplementedError("TypedStorage: not available for 'meta' device")
+            raise NotImplementedError("TypedStorage: Not available for 'meta' device")
 
     def __getitem__(self, idx):
         self._readable()

@@ -210,11 +210,13 @@ def _shard(index: int, ops: list[Operator]) -> str:
         "#include <taeda/aten/iter/output.h>",
         "#include <taeda/aten/iter/derived.h>",
         "#include <taeda/aten/iter/exact_out.h>",
+        "#include <taeda/aten/iter/factory_keys.h>",
         "#include <taeda/aten/iter/foreach.h>",
         "#include <taeda/aten/iter/pointwise_forms.h>",
         "#include <taeda/aten/iter/reduce.h>",
         "#include <taeda/aten/iter/symbolic.h>",
         "#include <taeda/aten/native/formula_support.h>",
+        "#include <taeda/gen/ops/clone.h>" if index >= 0 else "",
         "#include <taeda/gen/ops/copy_.h>" if index >= 0 else "",
     ]
     lines += sorted(_composite_includes(ops))
@@ -463,13 +465,18 @@ def _functional_body(op: Operator, body: object) -> list[str]:
 def _derived(op: Operator, composite: bool) -> list[str]:
     """Computes the functional form, then writes into the caller's tensors."""
     base = op.functional.base
-    call = f"ops::{base}({', '.join(functional_arguments(op))})"
+    arguments = functional_arguments(op)
+    call = f"ops::{base}({', '.join(arguments)})"
     given = [a.name for a in op.schema.mutable_args]
     name = op.record.name
     if op.form == "inplace":
         if composite:
+            # Nodes may save what is overwritten at the end.
+            arguments[arguments.index("self")] = "before"
             return [
-                f"Tensor result = {call};",
+                "bool recorded = grad_enabled() && self.requires_grad();",
+                "Tensor before = recorded ? ops::clone(self) : self;",
+                f"Tensor result = ops::{base}({', '.join(arguments)});",
                 f'derived::check_inplace("{name}", result, self);',
                 "if (!result.is_same(self)) ops::copy_(self, result);",
             ]
@@ -604,6 +611,9 @@ def _keys(op: Operator) -> str:
     if tensors:
         return " | ".join(f"keys_of({a.name})" for a in tensors)
     if is_factory_like(op.schema):
+        names = {a.name for a in op.arguments}
+        if "layout" in names:
+            return "keys_of_factory(layout, device)"
         return "keys_of_device(device)"
     return "DispatchKeySet(DispatchKey::CPU)"
 

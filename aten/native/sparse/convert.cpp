@@ -249,18 +249,31 @@ Tensor rows_to_offsets(const Tensor& self, int64_t size, bool out_int32) {
 // The entries of a mask
 // -----------------------------------------------------------
 
-Tensor sparse_mask(const Tensor& self, const Tensor& given) {
+namespace {
+
+bool same_indices(const Tensor& a, const Tensor& b) {
+  const Tensor &x = parts_of(a).indices, &y = parts_of(b).indices;
+  return x.storage() == y.storage() && x.sizes() == y.sizes() &&
+         x.strides() == y.strides() && x.storage_offset() == y.storage_offset();
+}
+
+}  // namespace
+
+Tensor sparse_mask(const Tensor& self, const Tensor& mask) {
   TAEDA_CHECK_AS(NotImplemented,
-                 is_sparse(given),
+                 is_sparse(mask),
                  "sparse_mask: expected a sparse mask, got layout ",
-                 layout_word(given.layout()));
-  // What sparse tensors hold at a place is found once, as in PyTorch.
-  Tensor mask = is_coo(self) && is_coo(given) ? coalesced(given) : given;
+                 layout_word(mask.layout()));
   TAEDA_CHECK(self.sizes() == mask.sizes(),
               "sparse_mask(): operands have incompatible sizes; self has size ",
               self.sizes(),
               " but mask has size ",
               mask.sizes());
+  // Of the same entries, each has its own value; else those of one place have
+  // what all together hold.
+  if (is_coo(self) && is_coo(mask) && same_indices(self, mask)) {
+    return with_values(mask, parts_of(self).values);
+  }
   Tensor entries = to_coo(mask);
   int64_t sparse = sparse_dims(entries);
   IntArrayRef outer = first_sizes(mask, sparse);

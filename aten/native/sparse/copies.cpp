@@ -1,12 +1,14 @@
 // Copies of sparse tensors, and tensors like them.
 #include <taeda/aten/native/sparse/entries.h>
 #include <taeda/aten/native/sparse/kernels.h>
+#include <taeda/gen/ops/_conj_physical.h>
 #include <taeda/gen/ops/_local_scalar_dense.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_sparse_to_sparse_.h>
 #include <taeda/gen/ops/empty_like.h>
+#include <taeda/gen/ops/full.h>
 #include <taeda/gen/ops/full_like.h>
-#include <taeda/gen/ops/ones_like.h>
+#include <taeda/gen/ops/normal_.h>
 #include <taeda/gen/ops/to.h>
 #include <taeda/gen/ops/to_dense.h>
 #include <taeda/gen/ops/zeros.h>
@@ -186,23 +188,115 @@ Tensor new_sparse(const Tensor& self,
   return empty_of("new_zeros, new_empty", size, type, wanted, on);
 }
 
-// Of compressed tensors, ones at the places of their entries.
-Tensor ones_like_sparse(const Tensor& self,
+Tensor zeros_sparse(IntArrayRef size,
+                    Dtype dtype,
+                    MaybeLayout layout,
+                    MaybeDevice device,
+                    MaybeBool) {
+  return empty_of("zeros, empty",
+                  size,
+                  dtype.value_or(default_dtype()),
+                  *layout,
+                  device.value_or(default_device()));
+}
+Tensor empty_sparse(IntArrayRef size,
+                    Dtype dtype,
+                    MaybeLayout layout,
+                    MaybeDevice device,
+                    MaybeBool pin_memory,
+                    MaybeFormat format) {
+  TAEDA_CHECK(!format,
+              "memory format option is only supported by strided tensors");
+  return zeros_sparse(size, dtype, layout, device, pin_memory);
+}
+
+// What is filled are the entries, of which a new compressed tensor has none.
+Tensor new_full_sparse(const Tensor& self,
+                       IntArrayRef size,
+                       const Scalar& value,
+                       Dtype dtype,
+                       MaybeLayout layout,
+                       MaybeDevice device,
+                       MaybeBool pin_memory) {
+  Layout wanted = layout.value_or(self.layout());
+  if (wanted == Layout::Strided) {
+    return ops::full(size,
+                     value,
+                     dtype.value_or(self.dtype()),
+                     std::nullopt,
+                     device.value_or(self.device()));
+  }
+  TAEDA_CHECK_AS(NotImplemented,
+                 wanted != Layout::Sparse,
+                 "new_full: not implemented for COO tensors");
+  return new_sparse(self, size, dtype, wanted, device, pin_memory);
+}
+Tensor new_ones_sparse(const Tensor& self,
+                       IntArrayRef size,
+                       Dtype dtype,
+                       MaybeLayout layout,
+                       MaybeDevice device,
+                       MaybeBool pin_memory) {
+  return new_full_sparse(
+      self, size, Scalar(1), dtype, layout, device, pin_memory);
+}
+
+// Of compressed tensors, the value at the places of their entries.
+Tensor full_like_sparse(const Tensor& self,
+                        const Scalar& value,
                         Dtype dtype,
                         MaybeLayout layout,
                         MaybeDevice device,
                         MaybeBool pin_memory,
                         MaybeFormat) {
-  TAEDA_CHECK_AS(
-      NotImplemented,
-      !is_coo(self) && layout.value_or(self.layout()) == self.layout(),
-      "ones_like: of a ",
-      layout_word(self.layout()),
-      " tensor in layout ",
-      layout.value_or(self.layout()));
+  Layout wanted = layout.value_or(self.layout());
+  if (is_coo(self) && wanted == Layout::Strided) {
+    return new_full_sparse(
+        self, self.sizes(), value, dtype, wanted, device, pin_memory);
+  }
+  TAEDA_CHECK_AS(NotImplemented,
+                 !is_coo(self) && wanted == self.layout(),
+                 "ones_like, full_like: of a ",
+                 layout_word(self.layout()),
+                 " tensor in layout ",
+                 wanted);
   const SparseParts& p = parts_of(self);
   return with_values(
-      self, ops::ones_like(p.values, dtype, std::nullopt, device, pin_memory));
+      self,
+      ops::full_like(p.values, value, dtype, std::nullopt, device, pin_memory));
+}
+Tensor ones_like_sparse(const Tensor& self,
+                        Dtype dtype,
+                        MaybeLayout layout,
+                        MaybeDevice device,
+                        MaybeBool pin_memory,
+                        MaybeFormat format) {
+  return full_like_sparse(
+      self, Scalar(1), dtype, layout, device, pin_memory, format);
+}
+
+// Random numbers at the places of a compressed tensor's entries.
+void normal_sparse(const Tensor& self,
+                   double mean,
+                   double std,
+                   const std::optional<Generator>& generator) {
+  TAEDA_CHECK_AS(NotImplemented,
+                 !is_coo(self),
+                 "normal_: not implemented for COO tensors");
+  Tensor values = ops::empty_like(parts_of(self).values);
+  ops::normal_(values, mean, std, generator);
+  set_parts(self, with_values(self, values));
+}
+Tensor randn_like_sparse(const Tensor& self,
+                         Dtype dtype,
+                         MaybeLayout layout,
+                         MaybeDevice device,
+                         MaybeBool pin_memory,
+                         MaybeFormat format) {
+  Tensor out = full_like_sparse(
+      self, Scalar(0), dtype, layout, device, pin_memory, format);
+  ops::normal_(out);
+  return out;
 }
 
 void fill_sparse(const Tensor& self, const Scalar& value) {
@@ -210,6 +304,10 @@ void fill_sparse(const Tensor& self, const Scalar& value) {
       NotImplemented, !is_coo(self), "fill_: not implemented for COO tensors");
   const SparseParts& p = parts_of(self);
   set_parts(self, with_values(self, ops::full_like(p.values, value)));
+}
+
+void conj_physical_into(const Tensor& self, const Tensor& out) {
+  set_parts(out, self.is_complex() ? ops::_conj_physical(self) : self);
 }
 
 Scalar item_sparse(const Tensor& self) {
@@ -229,8 +327,16 @@ void add_copies(Library& m) {
   m.impl("zeros_like", zeros_like_sparse);
   m.impl("empty_like", empty_like_sparse);
   m.impl("zero_", zero_sparse);
+  m.impl("conj_physical.out", conj_physical_into);
+  m.impl("zeros", zeros_sparse);
+  m.impl("empty.memory_format", empty_sparse);
   m.impl("_local_scalar_dense", item_sparse);
   m.impl("ones_like", ones_like_sparse);
+  m.impl("full_like", full_like_sparse);
+  m.impl("new_full", new_full_sparse);
+  m.impl("new_ones", new_ones_sparse);
+  m.impl("normal_", normal_sparse);
+  m.impl("randn_like", randn_like_sparse);
   m.impl("fill_.Scalar", fill_sparse);
   m.impl("new_zeros", new_sparse);
   m.impl("new_empty", new_sparse);

@@ -1,16 +1,22 @@
 // What becomes of a call for which sparse tensors have no kernel; see Note
 // [Sparse kernels].
 #include <taeda/aten/core/level.h>
+#include <taeda/aten/iter/factory_keys.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/sparse/entries.h>
 #include <taeda/aten/native/sparse/kernels.h>
+#include <taeda/gen/ops/abs.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/any.h>
 #include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/empty.h>
 #include <taeda/gen/ops/item.h>
+#include <taeda/gen/ops/le.h>
+#include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/ne.h>
 #include <taeda/gen/ops/resize_.h>
+#include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/to.h>
 #include <taeda/gen/ops/to_dense.h>
 #include <taeda/gen/ops/zeros.h>
@@ -100,7 +106,11 @@ bool keeps_sums(const OperatorEntry& op,
     return on_values(op, values, ops::to(t, computed));
   };
   Tensor apart = ops::add(of({-1.5, 0.25, 1}), of({2, 0.5, 2}), Scalar(1));
-  return !ops::item(ops::any(ops::ne(apart, of({0.5, 0.75, 3})))).to_bool();
+  Tensor whole = of({0.5, 0.75, 3});
+  // But for rounding.
+  Tensor error = ops::abs(ops::sub(apart, whole, Scalar(1)));
+  Tensor bound = ops::mul(ops::abs(whole), Scalar(1e-12));
+  return ops::item(ops::all(ops::le(error, bound))).to_bool();
 }
 
 class SparseFallback final : public BoxedKernel {
@@ -159,7 +169,11 @@ class SparseFallback final : public BoxedKernel {
     std::span<IValue> values = arguments_on(op, stack);
     bool pointwise =
         op.info->record->family == Family::Pointwise && op.info->results == 1;
-    const Tensor* self = pointwise ? only_tensor(op, values) : nullptr;
+    // Comparisons with numbers are refused, whatever holds for 0.
+    bool compares =
+        op.info->record->dtypes.out == OutKind::Bool && op.info->arguments > 1;
+    const Tensor* self =
+        pointwise && !compares ? only_tensor(op, values) : nullptr;
     if (self == nullptr || !is_sparse(*self)) no_kernel(op, keys);
     Tensor t = is_coo(*self) ? coalesced(*self) : *self;
     if (!keeps_zero(op, values, t)) no_kernel(op, keys);
@@ -209,3 +223,15 @@ void register_sparse_kernels() {
 }
 
 }  // namespace taeda::native
+
+namespace taeda {
+
+DispatchKeySet keys_of_layout(Layout layout, Device device) {
+  if (!native::is_sparse_layout(layout)) return keys_of_device(device);
+  native::register_sparse_kernels();
+  bool cuda = device.is_cuda();
+  return DispatchKeySet(cuda ? DispatchKey::SparseCUDA
+                             : DispatchKey::SparseCPU);
+}
+
+}  // namespace taeda

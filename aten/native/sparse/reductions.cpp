@@ -66,7 +66,9 @@ Tensor sum_along(const Tensor& given,
   Tensor self = to_coo(given);
   const SparseParts& p = parts_of(self);
   int64_t sparse = sparse_dims(self);
-  std::vector<bool> gone(static_cast<size_t>(self.dim()), dims.empty());
+  // A tensor without dims is reduced along dim 0 or -1, too.
+  size_t rank = static_cast<size_t>(std::max<int64_t>(self.dim(), 1));
+  std::vector<bool> gone(rank, dims.empty());
   for (int64_t d : dims) {
     int64_t at = wrap_dim(d, self.dim());
     TAEDA_CHECK(!gone[static_cast<size_t>(at)],
@@ -294,6 +296,10 @@ Tensor sparse_sum(const Tensor& self, IntArrayRef dim, ScalarType dtype) {
 }
 // Integers keep their dtype here.
 Tensor sparse_sum_dims(const Tensor& self, IntArrayRef dim) {
+  TAEDA_CHECK_AS(NotImplemented,
+                 is_sparse(self),
+                 "_sparse_sum: expected a sparse tensor, got ",
+                 layout_word(self.layout()));
   return sum_along(self, dim, /*keepdim=*/false, self.dtype());
 }
 

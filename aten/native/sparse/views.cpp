@@ -221,22 +221,9 @@ Tensor unsqueeze_sparse(const Tensor& self, int64_t dim) {
 // Choices
 // ----------------------------------------------------------------------
 
-Tensor select_sparse(const Tensor& given, int64_t dim, int64_t index) {
-  TAEDA_CHECK_AS(
-      Index, given.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
-  Tensor self = to_coo(given);
-  int64_t d = wrap_dim(dim, self.dim()), sparse = sparse_dims(self);
-  int64_t size = self.size(d);
-  TAEDA_CHECK_AS(Index,
-                 index >= -size && index < size,
-                 "select(): index ",
-                 index,
-                 " out of range for tensor of size ",
-                 self.sizes(),
-                 " at dimension ",
-                 d);
-  if (index < 0) index += size;
+Tensor select_coo(const Tensor& self, int64_t d, int64_t index) {
   const SparseParts& p = parts_of(self);
+  int64_t sparse = sparse_dims(self);
   DimVector sizes(self.sizes());
   sizes.erase(sizes.begin() + d);
   if (d >= sparse) {
@@ -258,6 +245,55 @@ Tensor select_sparse(const Tensor& given, int64_t dim, int64_t index) {
                   ops::index_select(p.values, 0, entries),
                   sizes,
                   p.coalesced);
+}
+
+// A batch of a compressed tensor, or a place along its dense dims: compressed.
+Tensor select_compressed(const Tensor& self, int64_t d, int64_t index) {
+  const SparseParts& p = parts_of(self);
+  DimVector sizes(self.sizes());
+  sizes.erase(sizes.begin() + d);
+  if (d < batch_dims(self)) {
+    return make_compressed(self.layout(),
+                           ops::select(p.offsets, d, index),
+                           ops::select(p.indices, d, index),
+                           ops::select(p.values, d, index),
+                           sizes);
+  }
+  // Dense dims come last in the values, too.
+  Tensor values = ops::select(p.values, d - self.dim(), index);
+  return make_compressed(self.layout(), p.offsets, p.indices, values, sizes);
+}
+
+Tensor select_sparse(const Tensor& self, int64_t dim, int64_t index) {
+  TAEDA_CHECK_AS(
+      Index, self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
+  int64_t d = wrap_dim(dim, self.dim()), size = self.size(d);
+  TAEDA_CHECK_AS(Index,
+                 index >= -size && index < size,
+                 "select(): index ",
+                 index,
+                 " out of range for tensor of size ",
+                 self.sizes(),
+                 " at dimension ",
+                 d);
+  if (index < 0) index += size;
+  if (is_coo(self)) return select_coo(self, d, index);
+  int64_t batch = batch_dims(self);
+  if (d < batch || d >= batch + 2) return select_compressed(self, d, index);
+  TAEDA_CHECK(batch == 0,
+              "select(): selecting sparse dimensions is not supported for "
+              "batched sparse compressed tensors.");
+  return select_coo(to_coo(self), d, index);
+}
+
+std::vector<Tensor> unbind_sparse(const Tensor& self, int64_t dim) {
+  TAEDA_CHECK_AS(
+      Index, self.dim() > 0, "unbind: a tensor without dims has no parts");
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < self.size(dim); ++i) {
+    parts.push_back(select_sparse(self, dim, i));
+  }
+  return parts;
 }
 
 // Places along a dim of `size`, counted from its beginning.
@@ -451,6 +487,7 @@ void add_views(Library& m) {
   m.impl("view_as_complex", view_as_complex_sparse);
   m.impl("unsqueeze", unsqueeze_sparse);
   m.impl("select.int", select_sparse);
+  m.impl("unbind.int", unbind_sparse);
   m.impl("index_select", index_select_sparse);
   m.impl("narrow_copy", narrow_sparse);
 }

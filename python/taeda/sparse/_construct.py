@@ -81,7 +81,7 @@ def _is_size(value) -> bool:
 
 
 def sparse_coo_tensor(
-    indices,
+    indices=None,
     values=None,
     size=None,
     *,
@@ -114,12 +114,13 @@ def sparse_coo_tensor(
                 [4., 0., 0.]])
     """
     if values is None:
-        if not _is_size(indices):
+        shape = size if indices is None else indices
+        if not _is_size(shape):
             raise TypeError(
                 "sparse_coo_tensor: expected indices and values, or a size, got "
-                f"{type(indices).__name__}"
+                f"{type(shape).__name__}"
             )
-        made = _natives.sparse_coo_tensor(tuple(indices), dtype=dtype, device=device)
+        made = _natives.sparse_coo_tensor(tuple(shape), dtype=dtype, device=device)
         return made.requires_grad_() if requires_grad else made
     places = _indices(indices, device).to(taeda.int64)
 

@@ -15,6 +15,15 @@ F.softshrink(ones(2, dtype=m.half), 1e5)\
 F.rrelu(ones(2), inf, 0.3)  # rrelu: lower bound must be finite, got inf
 F.rrelu(ones(2), 0.1, nan)  # rrelu: upper bound must be finite, got nan
 F.batch_norm(doubles(2, 1, 4), None, None, ones(1), training=True)  # mixed dtype
+F.instance_norm(ones(2, 1, 4), weight=doubles(1))  # mixed dtype
+F.group_norm(ones(2, 1, 4).half(), 1, doubles(1), doubles(1))  # mixed dtype
+F.layer_norm(doubles(2, 4), (4,), ones(4), ones(4))  # mixed dtype
+F.layer_norm(ones(2, 4), (4,), None, ones(4).bfloat16())  # mixed dtype
+m._pad_packed_sequence(ones(3, 4), m.tensor([2.0, 1.0]), False, 0.0, 3)\
+  # 'lengths' argument should be a 1D CPU int64 tensor
+m.ops.aten.rnn_tanh.data(ones(3, 4), m.tensor([-1, 4]), ones(1, 2, 4), \
+[ones(4, 4)] * 2, False, 1, 0.0, False, False)\
+  # lengths and batch sizes are not negative, got -1
 m.rnn_tanh_cell(ones(2, 3), ones(2, 4), ones(5, 3), ones(4, 4))  # weight_ih
 m.gru_cell(ones(2, 3), ones(2, 4), ones(12, 3), ones(13, 4))\
   # weight_hh first dim must be 3 * hidden_size = 12, but got 13

@@ -221,6 +221,10 @@ F.unfold(ones(1, 0, 4, 4), 2)  # im2col: Expected 3D or 4D (batch mode) tensor w
 """
 
 OWN = """
+m.ops.aten._pdist_forward(ones(2, 2, 2))\
+  # RuntimeError: _pdist_forward: expected a matrix, got [2, 2, 2]
+m.ops.aten._pdist_backward(ones(3), ones(2, 2), 2.0, ones(1))\
+  # RuntimeError: _pdist_backward: expected grad with 1 elements
 m.ctc_loss(ones(2, 1, 3), ones(1, 2), [2], [2])\
   # RuntimeError: ctc_loss: expected targets of type Long or Int, got Float
 m.embedding_bag(ones(2, 2), longs(2, 2), T([0]))\

@@ -244,8 +244,8 @@ m.cov(ones(2, 2), aweights=-ones(2))  # cov(): aweights cannot be negative
 """
 
 OWN = """
-m.empty(2, layout=m.sparse_coo)\
-  # NotImplementedError: empty: not implemented for sparse types, got layout sparse_coo
+m.ones(2, layout=m.sparse_coo)\
+  # NotImplementedError: ones: not implemented for sparse types, got layout sparse_coo
 m.trapezoid(ones(2), T(1.0))  # RuntimeError: trapezoid: There must be one `x` value for
 m.ops.aten._local_scalar_dense(ones(2))\
   # RuntimeError: _local_scalar_dense: expected a tensor with one element, got [2]

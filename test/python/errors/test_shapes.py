@@ -102,6 +102,9 @@ ones(4).unflatten(0, (3, 2))  # [3, 2] don't multiply up to the size of dim 0 (4
 ones(2, 2).expand(2)  # expand([2, 2], size=[2]): the number of sizes provided (1)
 ones(2).expand(-1, 2)  # (-1) isn't allowed in a leading, non-existing dimension 0
 ones(2).sum_to_size(3)  # size {[3]} is not expandable to size {[2]}.
+m.diff(ones(2, 2), prepend=ones(3, 1))  # diff expects the shape of tensor to prepend
+m.as_strided_scatter(ones(4), ones(2), (2,), ())  # mismatch in length of strides
+m.ops.aten.index.Tensor(ones(1), [])  # at least one index must be provided
 ones(4).as_strided((2,), (1, 1))  # mismatch in length of strides and shape, got [1, 1]
 ones(2, 2).permute(0)  # dimensions i.e. input.dim() = 2 is not equal to len(dims) = 1
 ones(2, 2).permute(0, 0)  # permute(): duplicate dims are not allowed.

@@ -147,6 +147,23 @@ def cube(ns: str):
     return op
 
 
+def test_lists_of_dtypes_and_layouts(ns: str) -> None:
+    lib = Library(ns, "DEF")
+    lib.define("f(ScalarType[] a, Layout[] b, MemoryFormat[]? c=None) -> ScalarType[]")
+    seen = []
+
+    def kernel(a, b, c=None):
+        seen.append((a, b, c))
+        return [*a, taeda.int8]
+
+    lib.impl("f", kernel, "CompositeExplicitAutograd")
+    op = getattr(taeda.ops, ns).f
+    dtypes, layouts = [taeda.float32, taeda.bool], [taeda.strided, taeda.sparse_csr]
+    assert op(dtypes, layouts) == [*dtypes, taeda.int8]
+    assert op([], [], [taeda.channels_last]) == [taeda.int8]
+    assert seen == [(dtypes, layouts, None), ([], [], [taeda.channels_last])]
+
+
 def test_registered_derivatives_are_used_twice_over(ns: str) -> None:
     op = cube(ns)
     x = taeda.tensor([1.0, 2.0], dtype=taeda.float64, requires_grad=True)

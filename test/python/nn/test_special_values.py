@@ -107,3 +107,39 @@ def test_distances_of_infinities_are_nan(p):
         rows = lib.tensor(same * 2)
         assert lib.nn.functional.pdist(rows, p).isnan().all()
         assert lib.cdist(rows, rows, p).isnan().all()
+
+
+@pytest.mark.parametrize("kept", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("given", ["bfloat16", "float32", "float64"])
+def test_instance_norm_by_statistics_of_another_dtype(kept, given) -> None:
+    results = []
+    for m in (taeda, torch):
+        x = m.arange(24.0).reshape(2, 3, 4).to(getattr(m, given))
+        mean, spread = (
+            m.tensor(numbers, dtype=getattr(m, kept))
+            for numbers in ([1.0, 2, 3], [0.5, 2, 4])
+        )
+        out = m.nn.functional.instance_norm(x, mean, spread, use_input_stats=False)
+        assert out.dtype == x.dtype
+        results.append(out.double().numpy())
+    numpy.testing.assert_allclose(*results, rtol=rounding(given, 4), atol=1e-6)
+
+
+WRITES = {
+    "rrelu_": lambda m, x: m.nn.functional.rrelu_(x),
+    "renorm_": lambda m, x: x.renorm_(2, 0, 1.0),
+    "mvlgamma_": lambda m, x: x.mvlgamma_(2),
+    "addr_": lambda m, x: x.addr_(m.ones(2), m.arange(3.0), beta=2),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_gradients_of_what_is_written_over_its_input(name) -> None:
+    grads = []
+    for m in (taeda, torch):
+        x = m.tensor([[3.0, 2, 4], [1.5, -1.5, 2.5]], requires_grad=True)
+        y = x * 1
+        WRITES[name](m, y)
+        y.sum().backward()
+        grads.append(x.grad.numpy())
+    numpy.testing.assert_allclose(*grads, rtol=1e-5)

@@ -131,6 +131,44 @@ torch.ones_like(x.to_sparse_csr())
 x.to_sparse_csr().fill_(2.0)
 x.clone().fill_(2.0)
 x.permute(0, 0)
+torch.stack([d, d * 2]).to_sparse_csr()[1]
+torch.stack([d, d * 2]).to_sparse_csc().select(0, -1)
+torch.stack([d, d * 2]).to_sparse_csr().select(1, 0)
+torch.stack([d, d * 2]).to_sparse_csr().select(0, 2)
+torch.stack([d, d * 2]).to_sparse_csr()[1, 0, 1]
+torch.stack([d, d * 2], 2).to_sparse_csc(dense_dim=1).select(2, 1)
+torch.stack([d, d * 2], 2).to_sparse_csr(dense_dim=1).select(0, 1)
+torch.arange(32.0).view(2, 4, 4).to_sparse_bsr((2, 2))[1]
+x.unbind(1)[1]
+c.unbind()[0]
+torch.randn_like(x)
+torch.randn_like(x.to_sparse_csr()).crow_indices()
+x.to_sparse_csr().normal_().shape
+x > 0
+x != 0
+torch.isnan(x)
+torch.full_like(x, 2.0)
+torch.full_like(x, 2.0, layout=torch.strided)
+torch.full_like(x.to_sparse_csr(), 2.0)
+torch.ones_like(x, layout=torch.strided)
+torch.zeros(2, 3, layout=torch.sparse_coo)
+torch.zeros(2, 3, layout=torch.sparse_coo).is_coalesced()
+torch.zeros((2, 3), layout=torch.sparse_csr, dtype=torch.float64)
+torch.empty(2, 2, 3, layout=torch.sparse_csc, requires_grad=True).requires_grad
+torch.empty(0, layout=torch.sparse_csr)
+torch.zeros(2, 2, layout=torch.sparse_bsr)
+torch.rand(2, 2, layout=torch.sparse_coo)
+torch.conj_physical(x.to(torch.complex64), out=x.to(torch.complex64))
+torch.sparse_coo_tensor(size=(2, 3), dtype=torch.float64)
+torch.sparse_coo_tensor()
+S([[0, 1, 0], [1, 0, 1]], [1.0, 2, 3]).div_(37.5).to_dense()
+x.sparse_mask(x)
+d.to_sparse().sparse_mask(S([[0, 1, 0], [1, 0, 1]], [1.0, 2, 3], d.shape))
+S([[0, 1, 0], [1, 0, 1]], [1.0, 2, 3], d.shape).sparse_mask(d.to_sparse())
+x.new_ones(2, 3)
+x.new_full((2, 3), 2.0, layout=torch.strided)
+x.to_sparse_csr().new_ones(2, 3).shape
+torch.ops.aten._sparse_sum.dim(d, [0])
 bool(torch.sparse_coo_tensor([[0]], [2.0], (1,)))
 x.sum().item()
 torch.sparse_coo_tensor([[0, 0]], [-1.0, 1.0], (1,)).item()
@@ -288,7 +326,7 @@ def test_text(line: str) -> None:
 
 def test_counts() -> None:
     """Lines that are left out would go unnoticed."""
-    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (192, 65, 15)
+    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (230, 70, 15)
 
 
 def test_invariants_switch() -> None:
