@@ -209,8 +209,8 @@ def test_convolutions_run_on_the_current_stream() -> None:
     module = nn.Conv2d(4, 6, 3).cuda()
     x = taeda.randn(2, 4, 5, 6, device="cuda")
     stream = taeda.cuda.Stream()
-    stream.wait_stream(taeda.cuda.current_stream())
-    with taeda.cuda.stream(stream):
+    stream.wait_event(taeda.cuda.current_stream().record_event())
+    with stream:
         y = module(x)
     stream.synchronize()
     assert agree(y, module.cpu()(x.cpu()))

@@ -149,8 +149,8 @@ def test_plans_are_kept_up_to_a_limit() -> None:
 def test_transforms_run_on_the_current_stream() -> None:
     x = taeda.randn(3, 32, device="cuda")
     stream = taeda.cuda.Stream()
-    stream.wait_stream(taeda.cuda.current_stream())
-    with taeda.cuda.stream(stream):
+    stream.wait_event(taeda.cuda.current_stream().record_event())
+    with stream:
         y = fft.rfft(x)
     stream.synchronize()
     close(y, fft.rfft(x.cpu()))
