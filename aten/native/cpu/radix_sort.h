@@ -23,15 +23,16 @@ template <class Key>
 void radix_sort(std::vector<Keyed<Key>>& items, std::vector<Keyed<Key>>& spare);
 
 // Numbers to keys. NaN, of whatever bits, follows everything; -0 equals 0.
+// Signs are no branches: those of random numbers would be mispredicted.
 inline uint32_t order_key(float v) {
-  if (v != v) return ~uint32_t{0};
-  uint32_t bits = __builtin_bit_cast(uint32_t, v + 0.0f);
-  return bits >> 31 != 0 ? ~bits : bits | uint32_t{1} << 31;
+  auto bits = __builtin_bit_cast(int32_t, v + 0.0f);
+  auto turned = static_cast<uint32_t>(bits >> 31) | uint32_t{1} << 31;
+  return v != v ? ~uint32_t{0} : static_cast<uint32_t>(bits) ^ turned;
 }
 inline uint64_t order_key(double v) {
-  if (v != v) return ~uint64_t{0};
-  uint64_t bits = __builtin_bit_cast(uint64_t, v + 0.0);
-  return bits >> 63 != 0 ? ~bits : bits | uint64_t{1} << 63;
+  auto bits = __builtin_bit_cast(int64_t, v + 0.0);
+  auto turned = static_cast<uint64_t>(bits >> 63) | uint64_t{1} << 63;
+  return v != v ? ~uint64_t{0} : static_cast<uint64_t>(bits) ^ turned;
 }
 inline uint64_t order_key(int64_t v) {
   return static_cast<uint64_t>(v) ^ uint64_t { 1 } << 63;

@@ -2,6 +2,7 @@
 #include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/extrema.h>
+#include <taeda/aten/native/cpu/kth_key.h>
 #include <taeda/aten/native/cpu/radix_sort.h>
 #include <taeda/aten/native/dim_rules.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <vector>
 
 namespace taeda::native {
@@ -293,13 +295,13 @@ void topk_cpu(const Tensor& self,
 
 namespace {
 
-// Which item of a row is taken, made the first of the items.
-template <class Choose>
-void choose(const Tensor& self,
-            int64_t dim,
-            const Tensor& values,
-            const Tensor& indices,
-            Choose&& pick) {
+// f(tag, frame, picked) in the type that is computed in, one pick a row.
+template <class F>
+void in_wide_type(const Tensor& self,
+                  int64_t dim,
+                  const Tensor& values,
+                  const Tensor& indices,
+                  F&& f) {
   if (indices.numel() == 0) return;
   int64_t at = wrap_dim(dim, self.dim());
   ScalarType type = wide_type(self.dtype());
@@ -307,26 +309,29 @@ void choose(const Tensor& self,
   Picked out{direct ? values : make_tensor("choose", values.sizes(), type),
              indices};
   AlongDim frame = along_dim(self, at, type);
-  visit_sortable(type, [&](auto tag) {
-    using T = decltype(tag);
-    sort_rows<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
-      Item<T> found = pick(items);
-      put(out, frame, 1, row, &found);
-    });
-  });
+  visit_sortable(type, [&](auto tag) { f(tag, frame, out); });
   if (!direct) copy_into(values, out.values);
 }
 
-// The k-th item in ascending order, the first of equal ones.
-template <class T>
-Item<T> kth(std::vector<Item<T>>& items, int64_t k) {
-  auto before = [](const Item<T>& a, const Item<T>& b) {
-    if (less(a.value, b.value)) return true;
-    return !less(b.value, a.value) && a.index < b.index;
-  };
-  auto place = items.begin() + k;
-  std::nth_element(items.begin(), place, items.end(), before);
-  return *place;
+// Which item of a row is taken.
+template <class Choose>
+void choose(const Tensor& self,
+            int64_t dim,
+            const Tensor& values,
+            const Tensor& indices,
+            Choose&& pick) {
+  in_wide_type(self,
+               dim,
+               values,
+               indices,
+               [&](auto tag, const AlongDim& frame, const Picked& out) {
+                 using T = decltype(tag);
+                 sort_rows<T>(frame,
+                              [&](std::vector<Item<T>>& items, int64_t row) {
+                                Item<T> found = pick(items);
+                                put(out, frame, 1, row, &found);
+                              });
+               });
 }
 
 // The k-th item in ascending order. Which of several equal ones it is follows
@@ -365,19 +370,75 @@ Item<T> kth_by_exchanges(std::vector<Item<T>>& items, int64_t k) {
   return x[k];
 }
 
-template <class T>
-Item<T> median_of(std::vector<Item<T>>& items, bool skip_nan) {
-  int64_t numbers = 0;
-  const Item<T>* first_nan = nullptr;
-  for (const Item<T>& item : items) {
-    if (item.value == item.value) {
-      ++numbers;
-    } else if (first_nan == nullptr) {
-      first_nan = &item;
+// Finds the medians of rows; equal values are told apart by their places, of
+// which the first counts.
+template <class T, class Key>
+class Medians {
+  static constexpr int kPlace = 4 * sizeof(Key);  // bits of a place
+
+ public:
+  explicit Medians(int64_t n)
+      : n_(n),
+        keys_(std::make_unique_for_overwrite<Key[]>(static_cast<size_t>(n))),
+        spare_(std::make_unique_for_overwrite<Key[]>(static_cast<size_t>(n))) {}
+
+  Item<T> of(const T* row, int64_t step, bool skip_nan) {
+    int64_t numbers = 0;
+    for (int64_t i = 0; i < n_; ++i) {
+      T value = row[i * step];
+      keys_[static_cast<size_t>(i)] =
+          static_cast<Key>(order_key(value)) << kPlace | static_cast<Key>(i);
+      numbers += value == value;
     }
+    int64_t k = (numbers - 1) / 2;
+    // NaN follows every number, so that the first one has as many before it.
+    if (numbers < n_ && (!skip_nan || numbers == 0)) k = numbers;
+    Key found = kth_key(keys_.get(),
+                        spare_.get(),
+                        static_cast<size_t>(n_),
+                        static_cast<size_t>(k));
+    auto place = static_cast<int64_t>(found & ((Key{1} << kPlace) - 1));
+    return {row[place * step], place};
   }
-  if (first_nan != nullptr && (!skip_nan || numbers == 0)) return *first_nan;
-  return kth(items, (numbers - 1) / 2);
+
+ private:
+  int64_t n_;
+  std::unique_ptr<Key[]> keys_, spare_;
+};
+
+template <class T, class Key>
+void find_medians(const AlongDim& frame, bool skip_nan, const Picked& out) {
+  int64_t n = frame.n, inner = frame.inner;
+  int64_t grain = std::max<int64_t>(1, kSortGrain / n);
+  parallel_for(0, frame.rows(), grain, [&](int64_t begin, int64_t end) {
+    Medians<T, Key> medians(n);
+    for (int64_t r = begin; r < end; ++r) {
+      const T* row = frame.in<T>() + r / inner * n * inner + r % inner;
+      Item<T> found = medians.of(row, inner, skip_nan);
+      put(out, frame, 1, r, &found);
+    }
+  });
+}
+
+void median_rows(const Tensor& self,
+                 int64_t dim,
+                 bool skip_nan,
+                 const Tensor& values,
+                 const Tensor& indices) {
+  in_wide_type(self,
+               dim,
+               values,
+               indices,
+               [&](auto tag, const AlongDim& frame, const Picked& out) {
+                 using T = decltype(tag);
+                 constexpr bool narrow = std::is_same_v<T, float>;
+                 if constexpr (narrow) {
+                   if (frame.n <= std::numeric_limits<uint32_t>::max()) {
+                     return find_medians<T, uint64_t>(frame, skip_nan, out);
+                   }
+                 }
+                 find_medians<T, unsigned __int128>(frame, skip_nan, out);
+               });
 }
 
 // The most frequent value, the smallest of several; one of its places,
@@ -415,18 +476,14 @@ void median_dim_cpu(const Tensor& self,
                     bool,
                     const Tensor& values,
                     const Tensor& indices) {
-  choose(self, dim, values, indices, [](auto& items) {
-    return median_of(items, /*skip_nan=*/false);
-  });
+  median_rows(self, dim, /*skip_nan=*/false, values, indices);
 }
 void nanmedian_dim_cpu(const Tensor& self,
                        int64_t dim,
                        bool,
                        const Tensor& values,
                        const Tensor& indices) {
-  choose(self, dim, values, indices, [](auto& items) {
-    return median_of(items, /*skip_nan=*/true);
-  });
+  median_rows(self, dim, /*skip_nan=*/true, values, indices);
 }
 void mode_cpu(const Tensor& self,
               int64_t dim,

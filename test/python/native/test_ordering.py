@@ -85,3 +85,19 @@ def test_places_in_sorted_rows(right, count):
         mixed = np.take_along_axis(rows, np.argsort(order, axis=1), axis=1)
         found = taeda.searchsorted(of(mixed), of(values), right=right, sorter=of(order))
         assert found.tolist() == wanted
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8"])
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 130, 1000])
+@pytest.mark.parametrize("distinct", [3, 5000])
+def test_medians_are_in_the_middle(dtype, n, distinct):
+    """Of equal elements the first come first; rows and columns alike."""
+    drawn = taeda.Generator().manual_seed(n)
+    x = taeda.randint(0, distinct, (3, n), generator=drawn).to(getattr(taeda, dtype))
+    x = x - 1 if dtype != "uint8" else x
+    for rows, dim in ((x, 1), (x.t().contiguous(), 0), (x[:, ::2], 1)):
+        values, places = rows.median(dim)
+        for r, line in enumerate((rows if dim else rows.t()).tolist()):
+            order = sorted(range(len(line)), key=lambda i: (line[i], i))
+            want = order[(len(line) - 1) // 2]
+            assert (values[r], places[r]) == (line[want], want)
