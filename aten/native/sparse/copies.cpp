@@ -210,6 +210,11 @@ Tensor empty_sparse(IntArrayRef size,
   return zeros_sparse(size, dtype, layout, device, pin_memory);
 }
 
+void zeros_into(IntArrayRef size, const Tensor& out) {
+  set_parts(out,
+            empty_of("zeros", size, out.dtype(), out.layout(), out.device()));
+}
+
 // What is filled are the entries, of which a new compressed tensor has none.
 Tensor new_full_sparse(const Tensor& self,
                        IntArrayRef size,
@@ -329,6 +334,7 @@ void add_copies(Library& m) {
   m.impl("zero_", zero_sparse);
   m.impl("conj_physical.out", conj_physical_into);
   m.impl("zeros", zeros_sparse);
+  m.impl("zeros.out", zeros_into);
   m.impl("empty.memory_format", empty_sparse);
   m.impl("_local_scalar_dense", item_sparse);
   m.impl("ones_like", ones_like_sparse);

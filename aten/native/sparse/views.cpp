@@ -283,7 +283,8 @@ Tensor select_sparse(const Tensor& self, int64_t dim, int64_t index) {
   TAEDA_CHECK(batch == 0,
               "select(): selecting sparse dimensions is not supported for "
               "batched sparse compressed tensors.");
-  return select_coo(to_coo(self), d, index);
+  // Each place is named once: what is left needs to be put in order alone.
+  return coalesced(select_coo(to_coo(self), d, index));
 }
 
 std::vector<Tensor> unbind_sparse(const Tensor& self, int64_t dim) {

@@ -139,6 +139,7 @@ torch.stack([d, d * 2]).to_sparse_csr()[1, 0, 1]
 torch.stack([d, d * 2], 2).to_sparse_csc(dense_dim=1).select(2, 1)
 torch.stack([d, d * 2], 2).to_sparse_csr(dense_dim=1).select(0, 1)
 torch.arange(32.0).view(2, 4, 4).to_sparse_bsr((2, 2))[1]
+d.to_sparse_csc().select(0, 1).values()
 x.unbind(1)[1]
 c.unbind()[0]
 torch.randn_like(x)
@@ -157,6 +158,7 @@ torch.zeros((2, 3), layout=torch.sparse_csr, dtype=torch.float64)
 torch.empty(2, 2, 3, layout=torch.sparse_csc, requires_grad=True).requires_grad
 torch.empty(0, layout=torch.sparse_csr)
 torch.zeros(2, 2, layout=torch.sparse_bsr)
+torch.zeros(2, 5, out=x.clone())
 torch.rand(2, 2, layout=torch.sparse_coo)
 torch.conj_physical(x.to(torch.complex64), out=x.to(torch.complex64))
 torch.sparse_coo_tensor(size=(2, 3), dtype=torch.float64)
@@ -326,7 +328,7 @@ def test_text(line: str) -> None:
 
 def test_counts() -> None:
     """Lines that are left out would go unnoticed."""
-    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (230, 70, 15)
+    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (232, 70, 15)
 
 
 def test_invariants_switch() -> None:
