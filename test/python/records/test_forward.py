@@ -36,8 +36,8 @@ FIRST_ONLY = {
     *("native_layer_norm", "native_group_norm", "native_batch_norm"),
     "_fused_rms_norm",
 }
-# Overloads whose derivative cannot be taken, or not twice, as a tangent needs; igamma and
-# igammac, which refuse that by their shape parameter, are two of them.
+# Overloads whose derivative cannot be taken, or not twice, as a tangent needs. Two of
+# them are igamma and igammac, which refuse that by their shape.
 MOST_MISSING = 17
 
 
