@@ -9,6 +9,7 @@ import threading
 import pytest
 from soak import LIMIT, Strike, strikes, summary
 from soak_cases import FAULTS, METHODS, cases, draw
+from taeda.utils.data import DataLoader
 from taeda.utils.data._utils.interrupts import Undisturbed
 
 SEED, SLOT = 7, 0.4
@@ -106,3 +107,27 @@ def test_a_thread_is_not_interrupted() -> None:
     thread.start()
     thread.join()
     assert seen == [signal.getsignal(signal.SIGINT)]
+
+
+def test_a_second_interrupt_while_workers_are_ended_leaves_nothing(monkeypatch) -> None:
+    loader = DataLoader(list(range(64)), 4, num_workers=2, persistent_workers=True)
+    batches = iter(loader)
+    next(batches)
+    end_workers, receive = type(batches)._end_workers, type(batches)._receive_some
+
+    def pulled(self) -> None:
+        receive(self)
+        signal.raise_signal(signal.SIGINT)
+
+    def pulled_again(self) -> None:
+        signal.raise_signal(signal.SIGINT)  # waits for the end of the block
+        end_workers(self)
+
+    monkeypatch.setattr(type(batches), "_receive_some", pulled)
+    monkeypatch.setattr(type(batches), "_end_workers", pulled_again)
+    workers = [worker.process for worker in batches._workers]
+    with pytest.raises(KeyboardInterrupt):
+        for _ in batches:
+            pass
+    assert loader._iterator is None
+    assert not any(process.is_alive() for process in workers)

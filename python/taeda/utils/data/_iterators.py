@@ -262,9 +262,12 @@ class WorkersIterator(BaseIterator):
                 self.close()
             raise
         except BaseException:
-            # Ctrl-C or a failure: leave no process behind.
-            self.close()
-            self._loader._forget(self)
+            # Ctrl-C or a failure: leave no process behind, and no batches. A second
+            # Ctrl-C is raised at the end of what it must not disturb.
+            try:
+                self._loader._forget(self)
+            finally:
+                self.close()
             raise
         kind, data = reply
         if kind == "error":
