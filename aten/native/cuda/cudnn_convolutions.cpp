@@ -1,5 +1,6 @@
 // convolution and its gradients as calls of cuDNN's, see Note [Convolutions by
 // cuDNN].
+#include <taeda/aten/core/ivalue.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/cuda/cudnn_plans.h>
