@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 from soak import LIMIT, Strike, strikes, summary
@@ -131,3 +133,7 @@ def test_a_second_interrupt_while_workers_are_ended_leaves_nothing(monkeypatch) 
             pass
     assert loader._iterator is None
     assert not any(process.is_alive() for process in workers)
+    # Batches lie in the frames of the error's traceback.
+    del batches, workers
+    gc.collect()
+    assert "taeda-batch" not in Path("/proc/self/maps").read_text()
