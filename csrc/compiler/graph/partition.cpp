@@ -36,6 +36,17 @@ bool is_cheap(const Node& node) {
          family == Family::View;
 }
 
+// Whether it compares tensors of floating point with each other. What such a
+// call reads may be made again by other kernels, which round otherwise: a
+// maximum would be equal to none of its elements.
+bool compares_tensors(const Graph& graph, const Node& node) {
+  if (node.op->info->record->dtypes.out != OutKind::Bool) return false;
+  auto is_float = [&](const Use& u) {
+    return is_floating(graph.values[static_cast<size_t>(u.value)].dtype);
+  };
+  return std::count_if(node.uses.begin(), node.uses.end(), is_float) > 1;
+}
+
 class Partition {
  public:
   Partition(const Graph& joint,
@@ -130,6 +141,7 @@ bool Partition::may_repeat(const Node& node, bool all) const {
     return false;
   }
   if (node.op->info->record->family == Family::View) return true;
+  if (compares_tensors(joint_, node)) return false;
   return all || (options_.recompute && is_cheap(node));
 }
 
