@@ -1,9 +1,9 @@
 """Settings about reproducible results and precision.
 
 Every operator of this build gives the same bits for the same input and number of
-threads, but for convolutions by cuDNN on a GPU: `use_deterministic_algorithms` leaves
-their deterministic ways alone. It also switches on the filling of memory that `empty`
-and `resize_` hand out.
+threads, but for convolutions by cuDNN on a GPU, of which `use_deterministic_algorithms`
+allows the deterministic ways alone. It also switches on the filling of memory that
+`empty` and `resize_` hand out.
 """
 
 from __future__ import annotations

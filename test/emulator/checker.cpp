@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 namespace emulator {
@@ -63,6 +64,24 @@ Result Machine::waited(Result status) {
   failure = "an illegal memory access was encountered: " + found;
   found.clear();
   return kNotMapped;
+}
+
+bool touch(const void* p, size_t bytes, bool writes) {
+  Arena& arena = Arena::get();
+  auto address = reinterpret_cast<Address>(p);
+  auto refuse = [&] {
+    Machine::get().report({address, bytes, writes, 0, 0, 0});
+    return false;
+  };
+  if (!arena.holds(address)) return refuse();
+  unsigned char* states =
+      arena.checked.states + (address - arena.checked.begin);
+  unsigned char least = writes ? kTaken : kWritten;
+  for (size_t i = 0; i < bytes; ++i) {
+    if (states[i] < least) return refuse();
+  }
+  if (writes) std::memset(states, kWritten, bytes);
+  return true;
 }
 
 }  // namespace emulator

@@ -152,24 +152,6 @@ int64_t inner_of(const lt::OperationObject& how, const lt::LayoutObject& a) {
   return how.turn_a == lt::kAsIs ? a.columns : a.rows;
 }
 
-bool touch(const void* p, size_t bytes, bool writes) {
-  Arena& arena = Arena::get();
-  auto address = reinterpret_cast<Address>(p);
-  auto refuse = [&] {
-    Machine::get().report({address, bytes, writes, 0, 0, 0});
-    return false;
-  };
-  if (!arena.holds(address)) return refuse();
-  unsigned char* states =
-      arena.checked.states + (address - arena.checked.begin);
-  unsigned char least = writes ? kTaken : kWritten;
-  for (size_t i = 0; i < bytes; ++i) {
-    if (states[i] < least) return refuse();
-  }
-  if (writes) std::memset(states, kWritten, bytes);
-  return true;
-}
-
 class Running {
  public:
   explicit Running(const Call& call) : call_(call) {}

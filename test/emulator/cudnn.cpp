@@ -211,24 +211,6 @@ bool has_engine(const Problem& p, int engine) {
 }
 int64_t workspace_of(int engine) { return engine == 0 ? 4096 : 0; }
 
-bool touch(const void* p, size_t bytes, bool writes) {
-  Arena& arena = Arena::get();
-  auto address = reinterpret_cast<Address>(p);
-  auto refuse = [&] {
-    Machine::get().report({address, bytes, writes, 0, 0, 0});
-    return false;
-  };
-  if (!arena.holds(address)) return refuse();
-  unsigned char* states =
-      arena.checked.states + (address - arena.checked.begin);
-  unsigned char least = writes ? kTaken : kWritten;
-  for (size_t i = 0; i < bytes; ++i) {
-    if (states[i] < least) return refuse();
-  }
-  if (writes) std::memset(states, kWritten, bytes);
-  return true;
-}
-
 // A tensor's memory. Missing spatial dims are of size 1.
 class Side {
  public:

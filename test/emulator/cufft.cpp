@@ -51,24 +51,6 @@ size_t part_size(int type) {
 }
 size_t size_of(int type) { return part_size(type) * (is_real(type) ? 1 : 2); }
 
-bool touch(const void* p, size_t bytes, bool writes) {
-  Arena& arena = Arena::get();
-  auto address = reinterpret_cast<Address>(p);
-  auto refuse = [&] {
-    Machine::get().report({address, bytes, writes, 0, 0, 0});
-    return false;
-  };
-  if (!arena.holds(address)) return refuse();
-  unsigned char* states =
-      arena.checked.states + (address - arena.checked.begin);
-  unsigned char least = writes ? kTaken : kWritten;
-  for (size_t i = 0; i < bytes; ++i) {
-    if (states[i] < least) return refuse();
-  }
-  if (writes) std::memset(states, kWritten, bytes);
-  return true;
-}
-
 double part(int type, const char* p) {
   if (precision(type) == cufft::kReal64) {
     double value;

@@ -236,6 +236,10 @@ struct Opened {
   }
 };
 
+// What a library of NVIDIA's does with memory; false, and a report, where it
+// may not.
+bool touch(const void* p, size_t bytes, bool writes);
+
 extern thread_local int current_device;
 
 // A number of the environment.

@@ -6,6 +6,7 @@
 #include <taeda/aten/native/cuda/cudnn_plans.h>
 #include <taeda/aten/native/cuda/quick.h>
 #include <taeda/aten/settings.h>
+#include <taeda/c10/core/strides.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/sum.h>
@@ -58,19 +59,6 @@ DimVector spread(const IValue& given, size_t dims) {
   return DimVector(values.begin(), values.end());
 }
 
-// Strides of dense memory; those of dims of one element are told as well.
-DimVector dense_strides(const DimVector& sizes, MemoryFormat format) {
-  DimVector strides(sizes.size(), 1);
-  bool rows = format == MemoryFormat::Contiguous;
-  int64_t next = rows ? 1 : sizes[1];
-  for (size_t d = sizes.size(); d-- > (rows ? 0 : 2);) {
-    strides[d] = next;
-    next *= sizes[d];
-  }
-  if (!rows) strides[0] = next;
-  return strides;
-}
-
 class Call {
  public:
   Call(const char* op, const TensorBase& like, MemoryFormat format)
@@ -114,7 +102,7 @@ class Call {
   ConvolutionSide side_of(const TensorBase& t, void* data) const {
     DimVector sizes(t.sizes());
     if (sizes.size() == 3) sizes.insert(sizes.begin() + 2, int64_t{1});
-    return {data, sizes, dense_strides(sizes, format_)};
+    return {data, sizes, strides_of(sizes)};
   }
   ConvolutionSide read_side(const TensorBase& t) {
     kept_.push_back(ops::contiguous(Tensor(t), format_));
@@ -122,9 +110,12 @@ class Call {
     return side_of(dense, const_cast<void*>(dense.const_raw_data()));
   }
   TensorBase make_like(const TensorBase& t) const {
-    DimVector sizes(t.sizes());
     return make_tensor_strided(
-        op_, sizes, dense_strides(sizes, format_), t.dtype(), t.device());
+        op_, t.sizes(), strides_of(t.sizes()), t.dtype(), t.device());
+  }
+  DimVector strides_of(IntArrayRef sizes) const {
+    auto all = strides::of_format(sizes, format_);
+    return DimVector(all.begin(), all.end());
   }
 
   const char* op_;

@@ -151,11 +151,10 @@ Tensor c2c(const Tensor& self,
            IntArrayRef dims,
            int64_t normalization,
            bool forward) {
+  if (dims.empty()) return ops::clone(self);
   DimVector all = wrapped(dims, self);
-  Tensor x = complex_transform(self, all, forward);
   double scale = scale_of(normalization, count_of(self, all));
-  // Not in the program's own memory.
-  return all.empty() ? x : scaled(x, scale);
+  return scaled(complex_transform(self, all, forward), scale);
 }
 
 // The last dims first, whose transform halves the last one; then the others.

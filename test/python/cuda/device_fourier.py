@@ -94,6 +94,12 @@ def test_operands_lie_as_they_like() -> None:
     check(fft.fft, x[:1].expand(3, 5, 4))
 
 
+def test_a_transform_along_no_dim_is_a_copy() -> None:
+    x = taeda.randn(3, dtype=taeda.complex64, device="cuda")
+    y = taeda.ops.aten._fft_c2c(x, [], 0, True)
+    assert taeda.equal(x, y) and y.data_ptr() != x.data_ptr()
+
+
 def test_half_has_powers_of_two() -> None:
     x = taeda.randn(3, 8)
     want = fft.rfft(x.half().float())
