@@ -336,4 +336,12 @@ Storage map_file(const std::string& path, bool shared, size_t nbytes) {
   return made;
 }
 
+Storage map_descriptor(int descriptor, size_t nbytes) {
+  check_size(descriptor, nbytes, "shared memory");
+  void* base = map(descriptor, nbytes, MAP_SHARED, "shared memory");
+  auto unmap = [](void* mapped, size_t size) { ::munmap(mapped, size); };
+  return make_intrusive<StorageImpl>(
+      DataPtr{base, base, unmap}, nbytes, Device());
+}
+
 }  // namespace taeda

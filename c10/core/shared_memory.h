@@ -48,4 +48,8 @@ TAEDA_API void release_shared_name(const StorageImpl& storage);
 // made where it is missing and longer where it is too short.
 TAEDA_API Storage map_file(const std::string& path, bool shared, size_t nbytes);
 
+// The first bytes of an open file that has no name: writes reach whoever maps
+// it too. The storage keeps no descriptor, so no other process can be shown it.
+TAEDA_API Storage map_descriptor(int descriptor, size_t nbytes);
+
 }  // namespace taeda

@@ -46,7 +46,10 @@ void bind_shared_memory(PyObject* module) {
       .def("_map_file",
            [](const std::string& path, bool shared, size_t nbytes) {
              return SharedStorage(map_file(path, shared, nbytes));
-           });
+           })
+      .def("_map_descriptor", [](int fd, size_t nbytes) {
+        return SharedStorage(map_descriptor(fd, nbytes));
+      });
 }
 
 }  // namespace taeda::python

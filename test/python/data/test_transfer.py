@@ -6,6 +6,7 @@ import errno
 import os
 import pathlib
 import socket
+import sys
 
 import numpy
 import pytest
@@ -214,3 +215,14 @@ def test_sparse_tensors_keep_their_layout(layout: str) -> None:
     have = sent(getattr(dense, name)(*block))
     assert str(have.layout) == f"taeda.sparse_{layout}"
     assert taeda.equal(have.to_dense(), dense)
+
+
+def test_a_batch_goes_without_a_step_of_python() -> None:
+    """Ctrl-C comes between two steps, and out of a finalizer no exception does."""
+    arrived, before = sent(taeda.ones(50_000)), memory_files()
+    steps = []
+    sys.setprofile(lambda frame, event, arg: steps.append(frame.f_code.co_name))
+    del arrived
+    sys.setprofile(None)
+    assert set(steps) <= {test_a_batch_goes_without_a_step_of_python.__name__}
+    assert memory_files() == before - 1

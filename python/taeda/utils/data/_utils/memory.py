@@ -6,23 +6,11 @@ its last mapping, even if a process is killed.
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import os
-import weakref
 
 import taeda
 
 FILE_BYTES = 1 << 16  # data from this size on get a file of their own
-
-_PROTECTION = mmap.PROT_READ | mmap.PROT_WRITE
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = (
-    *(ctypes.c_void_p, ctypes.c_size_t),
-    *(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long),
-)
-_libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 
 def new_file(size: int) -> int:
@@ -39,19 +27,16 @@ def new_file(size: int) -> int:
 
 
 def map_file(fd: int, size: int):
-    """A file's bytes as a buffer, shared with other processes; `fd` may be closed.
+    """A file's bytes as a storage, shared with other processes; `fd` may be closed.
 
     Not by the module mmap, whose objects keep a descriptor each (until Python 3.13):
-    a program that keeps a thousand batches would have no descriptors left.
+    a program that keeps a thousand batches would have no descriptors left. Nor by a
+    finalizer in Python, in which Ctrl-C would be lost, and the mapping with it.
+
+    Raises:
+        RuntimeError: there is no room in the process.
     """
-    address = _libc.mmap(None, size, _PROTECTION, mmap.MAP_SHARED, fd, 0)
-    if address == ctypes.c_void_p(-1).value:
-        number = ctypes.get_errno()
-        text = f"cannot map a batch of {size} bytes: {os.strerror(number)}"
-        raise OSError(number, text)
-    block = (ctypes.c_char * size).from_address(address)
-    weakref.finalize(block, _libc.munmap, address, size).atexit = False
-    return block
+    return taeda._C._map_descriptor(fd, size)
 
 
 class Arena:
@@ -77,13 +62,13 @@ class Arena:
             return None
         fd = new_file(size)
         try:
-            block = map_file(fd, size)
-        except OSError:
+            storage = map_file(fd, size)
+        except BaseException:
             os.close(fd)
             raise
-        self._files[ctypes.addressof(block)] = fd, size
-        flat = taeda.frombuffer(block, dtype=sample.dtype)
-        return flat.resize_(count, *sample.shape)
+        self._files[storage.data_ptr()] = fd, size
+        empty = taeda.empty(0, dtype=sample.dtype)
+        return empty.set_(storage, 0, (count, *sample.shape))
 
     def take(self, address: int, size: int) -> int | None:
         """The descriptor of the file with these bytes; the caller has to close it."""

@@ -176,6 +176,12 @@ def _bytes_of(tensor) -> memoryview:
     return memoryview(tensor.untyped_storage()).cast("B")
 
 
+def _storage(block):
+    if isinstance(block, taeda.UntypedStorage):
+        return block
+    return taeda.frombuffer(block, dtype=taeda.uint8).untyped_storage()
+
+
 def _view(storages: list, name: str, sizes, strides, block: int | None, at: int):
     empty = taeda.empty(0, dtype=getattr(taeda, name))
     if block is None:
@@ -280,10 +286,7 @@ def unpack(packet: bytes, files: list[int]):
     near = iter(source.take([size for size in sizes if size >= 0]))
     far = iter(files)
     blocks = [next(near) if n >= 0 else map_file(next(far), -n) for n in sizes]
-    storages = [
-        taeda.frombuffer(block, dtype=taeda.uint8).untyped_storage()
-        for block in blocks[:count]
-    ]
+    storages = [_storage(block) for block in blocks[:count]]
     tensors = [_view(storages, *view) for view in views]
     return _Reader(io.BytesIO(body), tensors, blocks[count:]).load()
 
