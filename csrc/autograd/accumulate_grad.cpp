@@ -31,8 +31,8 @@ bool is_sole_owner(const Tensor& t) {
 // The value of a level, which may have a dim more than its fellow.
 bool is_wrapped(const Tensor& t) { return t.keys().has(DispatchKey::Wrapped); }
 bool is_symbolic(const Tensor& t) { return t.impl()->is_symbolic(); }
+}  // namespace
 
-// Whether `grad` may become the grad of `variable` as it is.
 bool has_wanted_strides(const Tensor& grad, const Tensor& variable) {
   // Whether symbols agree would be a question that leaves guards.
   if (is_symbolic(grad) || is_symbolic(variable)) return false;
@@ -40,7 +40,6 @@ bool has_wanted_strides(const Tensor& grad, const Tensor& variable) {
   return grad.strides() == variable.strides() ||
          (grad.is_contiguous() && variable.is_contiguous());
 }
-}  // namespace
 
 Tensor clone_for_grad(const Tensor& grad, const Tensor& variable) {
   if (grad.layout() != Layout::Strided || is_symbolic(grad)) {
@@ -154,6 +153,16 @@ void set_grad_dtype(const Tensor& leaf, ScalarType dtype) {
               "'. Please clear the gradient (.grad = None) first");
   hooks_of(leaf).grad_dtype = dtype;
   forget_accumulator(leaf);
+}
+
+bool is_plain_leaf(const Tensor& t) {
+  if (!is_leaf(t)) return false;
+  AutogradMeta* meta = meta_or_null(t);
+  if (meta == nullptr) return true;
+  if (meta->leaf_hooks || meta->python_hooks) return false;
+  // Hooks of the node are those of programs that keep it.
+  IntrusivePtr<Node> node = grad_accumulator_or_null(t);
+  return !node || node->extra_or_null() == nullptr;
 }
 
 Tensors AccumulateGrad::apply(Tensors&& grads) {

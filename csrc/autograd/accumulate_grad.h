@@ -49,6 +49,10 @@ TAEDA_API ScalarType grad_dtype(const Tensor& leaf);
 // Refused where there is a grad of another dtype.
 TAEDA_API void set_grad_dtype(const Tensor& leaf, ScalarType dtype);
 
+// A leaf at which nothing happens but that gradients are added to its grad.
+TAEDA_API bool is_plain_leaf(const Tensor& t);
+// Whether `grad` lies as a grad of `variable` does.
+TAEDA_API bool has_wanted_strides(const Tensor& grad, const Tensor& variable);
 // A copy of `grad` with the strides that a grad of `variable` should have: the
 // variable's own if it is dense, else row-major. Recorded in grad mode.
 TAEDA_API Tensor clone_for_grad(const Tensor& grad, const Tensor& variable);

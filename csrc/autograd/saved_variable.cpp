@@ -101,15 +101,18 @@ void SavedVariable::register_hooks(SavedTensorHooks& hooks) {
   pack_with(hooks);
 }
 
-void backward_twice() {
-  throw_error(
-      ErrorKind::Runtime,
-      "Trying to backward through the graph a second time (or directly access "
-      "saved tensors after they have already been freed). Saved intermediate "
-      "values of the graph are freed when you call .backward() or "
-      "autograd.grad(). Specify retain_graph=True if you need to backward "
-      "through the graph a second time or if you need to access saved tensors "
-      "after calling backward.");
+static constexpr const char* kTwice =
+    "Trying to backward through the graph a second time (or directly access "
+    "saved tensors after they have already been freed). Saved intermediate "
+    "values of the graph are freed when you call .backward() or "
+    "autograd.grad(). Specify retain_graph=True if you need to backward "
+    "through the graph a second time or if you need to access saved tensors "
+    "after calling backward.";
+
+void backward_twice() { throw_error(ErrorKind::Runtime, kTwice); }
+
+bool says_backward_twice(const Error& error) {
+  return error.message() == kTwice;
 }
 
 // The engine calls this for each saved tensor, so that an in-place change

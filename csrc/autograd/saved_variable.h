@@ -86,5 +86,6 @@ inline void release_list(SavedList& list) {
 }
 
 [[noreturn]] TAEDA_API void backward_twice();
+TAEDA_API bool says_backward_twice(const Error& error);
 
 }  // namespace taeda::autograd

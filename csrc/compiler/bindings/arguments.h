@@ -19,6 +19,7 @@ std::optional<SymInt> unwrap_size(PyObject* o);
 
 struct Arguments {
   std::vector<TensorBase> tensors;
+  InnerPasses passes;  // where the tensors' grads follow them
   DimVector numbers;
 };
 

@@ -3,6 +3,7 @@
 
 #include <taeda/aten/core/level.h>
 #include <taeda/csrc/autograd/variable.h>
+#include <taeda/csrc/compiler/graph/leaves.h>
 
 #include <optional>
 #include <stdexcept>
@@ -119,13 +120,18 @@ std::shared_ptr<const Version> compile(const State& state,
     version->numbers = given.numbers;
   }
   Program program = [&](std::span<const TensorBase> wrappers) {
-    Ref args = state.signature.merged(wrappers, numbers);
+    Ref args = state.signature.merged(
+        state.passes ? wrappers.first(given.passes.own) : wrappers, numbers);
     Ref found =
         checked(PyObject_Call(state.function.get(), args.get(), nullptr));
     return tensors_of(found, version->shape);
   };
   version->program = make_intrusive<CompiledProgram>(
-      program, given.tensors, state.options, symbolic);
+      program,
+      given.tensors,
+      state.options,
+      symbolic,
+      state.passes ? &given.passes : nullptr);
   return version;
 }
 
@@ -136,6 +142,7 @@ std::shared_ptr<const Version> compile(const State& state,
   if (!state.signature.has_symbols()) return compile(state, given, nullptr);
   try {
     SymbolicInputs symbolic = state.signature.symbols(given.numbers);
+    symbolic.inputs.resize(given.tensors.size());
     return compile(state, given, &symbolic);
   } catch (const PythonError&) {
     bool is_error = PyErr_ExceptionMatches(PyExc_Exception) != 0;
@@ -145,6 +152,14 @@ std::shared_ptr<const Version> compile(const State& state,
     // The other trace tells what is wrong, if it is not about symbols.
   }
   return compile(state, given, nullptr);
+}
+
+// Before a call, and before it is compiled.
+void look_at_grads(const State& state, Arguments& given) {
+  for (size_t i : state.cleared) autograd::set_grad(given.tensors[i], {});
+  if (!state.passes) return;
+  given.passes.own = given.tensors.size();
+  given.tensors = with_grads(given.tensors, given.passes.holders);
 }
 
 // Null where the function is to run as it is.
@@ -197,9 +212,7 @@ PyObject* call_object(PyObject* self,
     std::optional<Arguments> given;
     bool named = names != nullptr && PyTuple_GET_SIZE(names) > 0;
     if (!named) given = state.signature.read(args, count);
-    if (given) {
-      for (size_t i : state.cleared) autograd::set_grad(given->tensors[i], {});
-    }
+    if (given) look_at_grads(state, *given);
     std::shared_ptr<const Version> version;
     if (given && !is_watched()) version = version_for(self, *given);
     if (!version) {
@@ -211,6 +224,7 @@ PyObject* call_object(PyObject* self,
       results =
           version->program->call(given->tensors, version->symbols(*given));
     }
+    if (state.passes) version->program->give_grads(given->tensors, results);
     return to_object(
                version->shape, std::move(results), version->symbols(*given))
         .release();
@@ -231,6 +245,7 @@ PyObject* prepare(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     const Signature& signature = state_of(self).signature;
     auto given = signature.read(args, static_cast<size_t>(count));
     if (!given || is_watched()) return python::boolean(false);
+    look_at_grads(state_of(self), *given);
     return python::boolean(version_for(self, *given) != nullptr);
   });
 }

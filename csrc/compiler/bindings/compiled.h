@@ -14,6 +14,7 @@ struct CompiledSettings {
   CompileOptions options;
   Signature signature;
   std::vector<size_t> cleared;  // tensors whose gradients go before each call
+  bool passes = false;          // Note [Passes inside]
 };
 
 // A new object for a callable.

@@ -37,7 +37,8 @@ py::object compile_function(const py::object& function,
                             bool check,
                             double budget,
                             const py::object& symbols,
-                            std::vector<size_t> cleared) {
+                            std::vector<size_t> cleared,
+                            bool passes) {
   CompileOptions options;
   if (fuse) {
     options.fuse = fuser(blocking, check);
@@ -50,7 +51,8 @@ py::object compile_function(const py::object& function,
                                  python::Ref::borrow(on_made.ptr()),
                                  options,
                                  Signature(symbols.ptr()),
-                                 std::move(cleared)});
+                                 std::move(cleared),
+                                 passes});
   if (made == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(made);
 }
@@ -92,6 +94,7 @@ PYBIND11_MODULE(_compiler, m) {
         pybind11::arg("budget") = 1.0,
         pybind11::arg("symbols") = pybind11::none(),
         pybind11::arg("cleared") = std::vector<size_t>(),
+        pybind11::arg("passes") = false,
         "A callable that runs a function of tensors, and of numbers where "
         "`symbols` says so, as compiled graphs.");
   m.def("opened_kernels",

@@ -133,6 +133,7 @@ Outcome try_capture(Entry& entry,
   entry.modes = current_modes();
   Capture c(entry);
   c.stop_at = stop_at;
+  c.takes_passes = compiled.takes_passes;
   c.dynamic.begin(history, compiled.dynamic.get());
   // As in PyTorch: what must be one graph goes on with numbers from data.
   c.dynamic.settings.scalar_outputs |= compiled.fullgraph;

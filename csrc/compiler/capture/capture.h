@@ -109,6 +109,7 @@ struct Entry {
   bool plain = false;    // nothing was captured: the function runs as it is
   Modes modes;           // under which it is entered
   bool mutates = false;  // tensors that it did not make
+  bool has_pass = false;  // Note [Passes in graphs]
   std::string reason;
   bool repeatable = false;  // the backend's function has no effects of its own
   Ref run_graph;  // what the backend returned; null to run the graph as it is
@@ -204,6 +205,8 @@ struct Capture {
   int64_t level_began = -1;  // Note [Breaks in transforms]
   Ref handled;  // the exception that was being handled at the beginning
   bool refused = false;  // the error is the caller's: a mark that cannot be
+  bool takes_passes = false;  // the backend does
+  int open_pieces = 0;        // Note [Pieces]
   Dynamic& dynamic;
 
   explicit Capture(Entry& e)
@@ -275,6 +278,10 @@ struct Capture {
   // The number in a tensor by one of the methods that read it; null where it is
   // none that arithmetic goes on with.
   PyObject* record_item(PyObject* reader, PyObject* tensor);
+  // Note [Passes in graphs]. False where `backward` ends the graph.
+  bool begin_pass(PyObject* kwargs);
+  void end_pass();
+  void refuse_after_pass() const;
   // Adds calls that check what was asserted of numbers.
   void record_assertions();
 

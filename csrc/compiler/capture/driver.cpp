@@ -238,7 +238,7 @@ Entry* Compiled::find_with_others(Cache& cache, const Frames& state) {
 }
 
 // Its guards by the program's filter, and its graph by the backend.
-void Compiled::complete(Cache& cache, Entry* made, bool fresh) {
+bool Compiled::complete(Cache& cache, Entry* made, bool fresh) {
   made->fresh = true;  // nobody finds it meanwhile
   try {
     filter_guards(*made);
@@ -249,6 +249,12 @@ void Compiled::complete(Cache& cache, Entry* made, bool fresh) {
     throw;
   }
   made->fresh = false;
+  // Call by call a pass would take along what is compiled without it.
+  bool again = fresh && made->has_pass && !made->run_graph && !fullgraph;
+  if (!again) return true;
+  takes_passes = false;
+  std::erase_if(cache, [&](auto& e) { return e.get() == made; });
+  return false;
 }
 
 Entry* Compiled::entry_for(Cache& cache, const Frames& state) {
@@ -270,7 +276,7 @@ Entry* Compiled::entry_for(Cache& cache, const Frames& state) {
   };
   Entry* entry = find_made();
   if (entry != made || (!fresh && !filter)) return entry;
-  complete(cache, made, fresh);
+  if (!complete(cache, made, fresh)) return entry_for(cache, state);
   // The backend may have run anything: the places are read anew.
   return find_made();
 }

@@ -23,6 +23,7 @@ struct Compiled {
   Ref function;  // the one that was called last, while it runs
   Ref backend, marker;
   bool fullgraph = false;
+  bool takes_passes = false;  // Note [Passes in graphs]
   Ref dynamic;  // None, or whether sizes are symbols from the beginning
   Ref filter;   // of guards: takes entries, returns bools; or null
   int64_t recompile_limit = -1;  // below 0 the policy's
@@ -46,7 +47,8 @@ struct Compiled {
   // As find(); null too where another rank has found nothing.
   Entry* find_with_others(Cache& cache, const Frames& state);
   void drop(Cache& cache, const Entry* entry);
-  void complete(Cache& cache, Entry* made, bool fresh);
+  // False where it is to be captured again.
+  bool complete(Cache& cache, Entry* made, bool fresh);
   // What was captured from where the frames stand.
   Cache& cache_of(const Frames& state, bool begun);
   Entry* capture(Cache& cache, const Frames& state);

@@ -191,6 +191,7 @@ void emit(Capture& c,
           PyObject* args,
           PyObject* kwargs,
           PyObject* result) {
+  c.refuse_after_pass();
   Call call;
   call.function = Ref::borrow(function);
   for (PyObject* each : python::items_of(args)) {

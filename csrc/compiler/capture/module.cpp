@@ -144,6 +144,11 @@ PyObject* set_dynamic(PyObject* self, PyObject* value) {
   Py_RETURN_NONE;
 }
 
+PyObject* set_takes_passes(PyObject* self, PyObject* value) {
+  compiled_of(self).takes_passes = value == Py_True;
+  Py_RETURN_NONE;
+}
+
 PyObject* set_guard_filter(PyObject* self, PyObject* filter) {
   compiled_of(self).filter = Ref::borrow(filter);
   Py_RETURN_NONE;
@@ -193,6 +198,10 @@ PyMethodDef methods[] = {
      set_recompile_limit,
      METH_O,
      "How often one place is captured; below 0 what configure() was told."},
+    {"set_takes_passes",
+     set_takes_passes,
+     METH_O,
+     "Whether the backend takes graphs with calls of `backward`."},
     {"set_guard_filter",
      set_guard_filter,
      METH_O,

@@ -225,6 +225,7 @@ PyTypeObject* make_piece_type() {
 }
 
 Mark begin_piece(Capture& c) {
+  ++c.open_pieces;
   c.record_assertions();
   c.note_modes();
   c.items.clear();
@@ -247,6 +248,7 @@ CutPiece end_piece(Capture& c,
                    const Mark& mark,
                    PyObject* outputs,
                    const std::vector<int>& arguments) {
+  --c.open_pieces;
   if (current_modes() != mark.modes) {
     break_graph("a function inside of an operator changes modes");
   }

@@ -1,4 +1,5 @@
 // Calls of the library, as the function mode that capture enters sees them.
+#include <taeda/csrc/autograd/variable.h>
 #include <taeda/csrc/compiler/capture/pieces.h>
 
 #include <algorithm>
@@ -271,7 +272,12 @@ Ref Capture::attribute_of_tensor(PyObject* function, PyObject* tensor) {
   if (!grad) return value;
   int place = entry.guards.fetch(Do::Attribute, at->second.second, name.get());
   kept.push_back(value);
-  return realize(value.get(), place);
+  Ref inner = realize(value.get(), place);
+  // A pass adds to it.
+  if (is_tensor(inner.get())) {
+    autograd::set_grad(python::unwrap(tensor), python::unwrap(inner.get()));
+  }
+  return inner;
 }
 
 // Before the function runs: it may change containers among its arguments.
@@ -457,7 +463,8 @@ PyObject* Capture::record(PyObject* function,
       return record_counted(call_of(function, args, kwargs), std::move(out));
     }
   }
-  if (contains(lib.readers.get(), name.get())) {
+  bool pass = is(name.get(), "backward") && begin_pass(kwargs);
+  if (!pass && contains(lib.readers.get(), name.get())) {
     break_graph(std::string("the value of a tensor is read by ") +
                 PyUnicode_AsUTF8(name.get()));
   }
@@ -492,6 +499,7 @@ PyObject* Capture::record(PyObject* function,
   Ref out = result_for_stand_ins(name.get(), function, args, kwargs);
   if (!out) return record_with_items(name.get(), function, args, kwargs);
   record_assertions();
+  if (pass) end_pass();
   if (is(name.get(), "__set__")) {
     written_grads.insert(PyTuple_GET_ITEM(args, 0));
   }

@@ -1,9 +1,10 @@
 #include <taeda/csrc/compiler/graph/compiled.h>
 
-#include <taeda/csrc/autograd/variable.h>
+#include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/compiler/graph/causes.h>
 #include <taeda/csrc/compiler/graph/compiled_node.h>
 #include <taeda/csrc/compiler/graph/layouts.h>
+#include <taeda/csrc/compiler/graph/leaves.h>
 #include <taeda/csrc/compiler/graph/overwrite.h>
 #include <taeda/csrc/compiler/graph/passes.h>
 #include <taeda/gen/ops/copy_.h>
@@ -49,10 +50,12 @@ bool same_settings(const autocast::Settings& a, const autocast::Settings& b) {
 CompiledProgram::CompiledProgram(const Program& program,
                                  std::span<const TensorBase> inputs,
                                  const CompileOptions& options,
-                                 const SymbolicInputs* symbolic)
+                                 const SymbolicInputs* symbolic,
+                                 const InnerPasses* passes)
     : grad_mode_(grad_enabled()),
       inference_(inference_mode()),
-      autocast_(autocast::settings()) {
+      autocast_(autocast::settings()),
+      passes_(passes == nullptr ? std::nullopt : std::optional(*passes)) {
   if (symbolic != nullptr) table_ = SizeTable(symbolic->symbols);
   bool joint = false;
   for (const TensorBase& t : inputs) {
@@ -66,9 +69,14 @@ CompiledProgram::CompiledProgram(const Program& program,
                    ")");
     joint = joint || t.requires_grad();
   }
-  Traced traced = trace(program, inputs, joint, symbolic);
+  TAEDA_CHECK_AS(NotImplemented,
+                 !passes_ || has_same_grads(inputs),
+                 "compile: a backward pass with hooks of leaves");
+  Traced traced = trace(program, inputs, joint, symbolic, passes);
   outputs_ = traced.outputs;
   results_ = std::move(traced.results);
+  graded_ = std::move(traced.graded);
+  released_ = std::move(traced.released);
   mutations_ = std::move(traced.mutations);
   look_at(inputs, symbolic);
   TAEDA_CHECK_AS(NotImplemented,
@@ -266,7 +274,34 @@ bool CompiledProgram::fits(std::span<const TensorBase> inputs,
       return false;
     }
   }
-  return !shares_written(inputs);
+  return (!passes_ || has_same_grads(inputs)) && !shares_written(inputs);
+}
+
+// Whether a pass inside finds leaves without hooks, and the grads that it knows
+// of.
+bool CompiledProgram::has_same_grads(std::span<const TensorBase> inputs) const {
+  size_t known = 0;
+  for (size_t i = 0; i < passes_->own; ++i) {
+    if (!inputs[i].requires_grad()) continue;
+    if (autograd::is_leaf(inputs[i]) && !autograd::is_plain_leaf(inputs[i])) return false;
+    const TensorBase& grad = autograd::grad_of(inputs[i]);
+    if (!grad.defined()) continue;
+    bool same = known < passes_->holders.size() &&
+                passes_->holders[known] == i && !grad.requires_grad() &&
+                inputs[passes_->own + known].is_same(grad);
+    if (!same) return false;
+    ++known;
+  }
+  return known == passes_->holders.size();
+}
+
+void CompiledProgram::add_inputs_to(autograd::Node& node,
+                                    std::span<const TensorBase> inputs) const {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    bool edge = inputs[i].requires_grad() && looks_[i].same_as < 0;
+    node.add_next_edge(edge ? autograd::gradient_edge(inputs[i])
+                            : autograd::Edge());
+  }
 }
 
 // The node of this call; the program's results become its outputs.
@@ -275,11 +310,7 @@ void CompiledProgram::record(std::span<const TensorBase> inputs,
                              std::span<const int64_t> symbols) {
   auto self = IntrusivePtr<CompiledProgram>::share(this);
   auto node = make_intrusive<CompiledNode>(std::move(self), symbols);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    bool edge = inputs[i].requires_grad() && looks_[i].same_as < 0;
-    node->add_next_edge(edge ? autograd::gradient_edge(inputs[i])
-                             : autograd::Edge());
-  }
+  add_inputs_to(*node, inputs);
   node->reserve(saved_.size());
   const Graph& graph = forward_->graph();
   for (size_t i = 0; i < outputs_; ++i) {
@@ -362,6 +393,11 @@ std::vector<TensorBase> CompiledProgram::call(
     if (outputs[i].defined()) outputs[i] = as_result(outputs[i]);
   }
   if (backward_ && grad_enabled()) record(inputs, outputs, symbols);
+  for (const auto& [output, what] : released_) {
+    IntrusivePtr<autograd::Node> node = released_node(what);
+    add_inputs_to(*node, inputs);
+    autograd::set_history(outputs[output], node);
+  }
   write_back(inputs, outputs);
   std::vector<TensorBase> results;
   results.reserve(results_.size());
@@ -371,6 +407,15 @@ std::vector<TensorBase> CompiledProgram::call(
     results.push_back(result(i, inputs, outputs, numbers.data()));
   }
   return results;
+}
+
+void CompiledProgram::give_grads(std::span<const TensorBase> inputs,
+                                 std::vector<TensorBase>& results) const {
+  size_t first = results.size() - graded_.size();
+  for (size_t k = 0; k < graded_.size(); ++k) {
+    autograd::set_grad(inputs[graded_[k]], std::move(results[first + k]));
+  }
+  results.resize(first);
 }
 
 }  // namespace taeda::compiler

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <taeda/csrc/autograd/autocast.h>
+#include <taeda/csrc/autograd/node.h>
 #include <taeda/csrc/compiler/graph/backwards.h>
 #include <taeda/csrc/compiler/graph/causes.h>
 #include <taeda/csrc/compiler/graph/executor.h>
@@ -23,14 +24,18 @@ class CompiledProgram final : public IntrusiveTarget {
   CompiledProgram(const Program& program,
                   std::span<const TensorBase> inputs,
                   const CompileOptions& options,
-                  const SymbolicInputs* symbolic = nullptr);
+                  const SymbolicInputs* symbolic = nullptr,
+                  const InnerPasses* passes = nullptr);
 
   // `symbols`: the values of those that the inputs have.
   bool fits(std::span<const TensorBase> inputs,
             std::span<const int64_t> symbols = {}) const;
-  // In the order of the program's results.
+  // In the order of the program's results; then those that are the grads of
+  // inputs, for `give_grads` to hand over.
   std::vector<TensorBase> call(std::span<const TensorBase> inputs,
                                std::span<const int64_t> symbols = {});
+  void give_grads(std::span<const TensorBase> inputs,
+                  std::vector<TensorBase>& results) const;
   const Graph& forward() const { return forward_->graph(); }
   const Graph* backward() const {
     return backward_ ? &backward_->graph() : nullptr;
@@ -60,9 +65,12 @@ class CompiledProgram final : public IntrusiveTarget {
   void look_at_offsets(const Graph& graph, std::span<const TensorBase> inputs);
   std::vector<ValueId> overwritten(Graph& graph) const;
   bool shares_written(std::span<const TensorBase> inputs) const;
+  bool has_same_grads(std::span<const TensorBase> inputs) const;
   void record(std::span<const TensorBase> inputs,
               std::vector<TensorBase>& outputs,
               std::span<const int64_t> symbols);
+  void add_inputs_to(autograd::Node& node,
+                     std::span<const TensorBase> inputs) const;
   void write_back(std::span<const TensorBase> inputs,
                   std::span<const TensorBase> outputs) const;
   TensorBase result(size_t place,
@@ -77,6 +85,9 @@ class CompiledProgram final : public IntrusiveTarget {
   bool grad_mode_ = false;
   bool inference_ = false;
   autocast::Settings autocast_;
+  std::optional<InnerPasses> passes_;  // Note [Passes inside]
+  std::vector<size_t> graded_;    // the last results are grads of these inputs
+  std::vector<std::pair<size_t, std::string>> released_;  // outputs
   std::vector<Result> results_;
   std::vector<std::vector<SizeArguments>> steps_;  // by result, by step
   bool has_steps_ = false;                         // that say expressions

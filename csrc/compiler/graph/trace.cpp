@@ -5,6 +5,8 @@
 #include <taeda/csrc/autograd/autocast.h>
 #include <taeda/csrc/autograd/engine.h>
 #include <taeda/csrc/autograd/variable.h>
+#include <taeda/csrc/autograd/saved_variable.h>
+#include <taeda/csrc/compiler/graph/leaves.h>
 #include <taeda/csrc/compiler/graph/trace_level.h>
 #include <taeda/csrc/functorch/functional_level.h>
 
@@ -22,11 +24,16 @@ using functorch::FunctionalLevel;
 using functorch::FunctionalValue;
 using functorch::Memory;
 
-// Where the gradient of an input that is no leaf arrives.
+// Where the gradient of an input that is no leaf arrives. A pass that goes on
+// from there is none of the program alone.
 class InputNode final : public autograd::Node {
  public:
   std::string name() const override { return "CompiledInput"; }
-  autograd::Tensors apply(autograd::Tensors&&) override { return {}; }
+  autograd::Tensors apply(autograd::Tensors&&) override {
+    TAEDA_CHECK_AS(NotImplemented,
+                   false,
+                   "compile: a backward pass that leaves the graph");
+  }
 };
 
 // Without a cache a leaf is cast once for each use; equal casts are one.
@@ -45,12 +52,14 @@ class Tracer final : public Tape {
  public:
   Tracer(std::span<const TensorBase> inputs,
          bool joint,
-         const SymbolicInputs* symbolic)
+         const SymbolicInputs* symbolic,
+         const InnerPasses* passes)
       : level_(make_intrusive<TraceLevel>()),
         functional_(make_intrusive<FunctionalLevel>(/*keep_views=*/true,
                                                     /*is_transform=*/false)),
         given_(inputs),
         symbolic_(symbolic),
+        passes_(passes),
         joint_(joint) {
     if (symbolic == nullptr) return;
     env_ = symbolic->env;
@@ -84,9 +93,11 @@ class Tracer final : public Tape {
 
   void add_inputs();
   TensorBase looking_like(size_t input) const;
+  void add_grads(std::vector<TensorBase>& results);
   void add_results(std::span<const TensorBase> results);
   void add_mutations();
   void trace_backward();
+  bool is_released(size_t output);
   std::vector<ValueId> gradients(const std::vector<bool>& arrived);
   void copy_what_is_shared();
   size_t add_output(const TensorBase& wrapper);
@@ -99,6 +110,7 @@ class Tracer final : public Tape {
   IntrusivePtr<FunctionalLevel> functional_;
   std::span<const TensorBase> given_;
   const SymbolicInputs* symbolic_;  // while the program runs
+  const InnerPasses* passes_;            // likewise; null where it makes none
   IntrusivePtr<ShapeEnv> env_;
   size_t guards_ = 0;  // of the env that are known
   bool joint_;
@@ -147,6 +159,8 @@ void Tracer::add_inputs() {
     bool differentiable = joint_ && t.requires_grad();
     if (differentiable && autograd::is_leaf(t)) {
       autograd::set_requires_grad(in.wrapper, true);
+      IntrusivePtr<autograd::Node> collector;
+      if (passes_ != nullptr) collector = collect_at(in.wrapper);
       in.edge = autograd::gradient_edge(in.wrapper);
     } else if (differentiable) {
       auto node = make_intrusive<InputNode>();
@@ -155,6 +169,30 @@ void Tracer::add_inputs() {
       autograd::set_gradient_edge(in.wrapper, in.edge);
     }
     inputs_.push_back(std::move(in));
+  }
+  if (passes_ == nullptr) return;
+  for (size_t k = 0; k < passes_->holders.size(); ++k) {
+    autograd::set_grad(inputs_[passes_->holders[k]].wrapper,
+                       inputs_[passes_->own + k].wrapper);
+  }
+}
+
+// Grads that inputs have in the end and did not have before.
+void Tracer::add_grads(std::vector<TensorBase>& results) {
+  if (passes_ == nullptr) return;
+  std::vector<TensorBase> before(passes_->own);
+  for (size_t k = 0; k < passes_->holders.size(); ++k) {
+    before[passes_->holders[k]] = inputs_[passes_->own + k].wrapper;
+  }
+  for (size_t i = 0; i < passes_->own; ++i) {
+    if (first_input(given_[i]) != i) continue;
+    TensorBase grad = autograd::grad_of(inputs_[i].wrapper);
+    bool same = grad.defined() ? grad.is_same(before[i]) : !before[i].defined();
+    // So that no wrapper holds another one for ever.
+    autograd::set_grad(inputs_[i].wrapper, {});
+    if (same) continue;
+    traced_.graded.push_back(i);
+    results.push_back(std::move(grad));
   }
 }
 
@@ -321,12 +359,45 @@ std::vector<ValueId> Tracer::gradients(const std::vector<bool>& arrived) {
   return out;
 }
 
+// Whether a pass inside has let go of what this output's would need: by trying.
+bool Tracer::is_released(size_t output) {
+  const TensorBase& t = outputs_[output].wrapper;
+  std::vector<autograd::Edge> wanted;
+  for (const Input& in : inputs_) {
+    if (in.edge.valid()) wanted.push_back(in.edge);
+  }
+  autograd::BackwardOptions options;
+  options.accumulate = false;
+  options.keep_graph = true;
+  Graph& graph = level_->graph();
+  size_t nodes = graph.nodes.size(), values = graph.values.size();
+  TensorBase tangent = level_->add_input(tangent_like(t), t.device());
+  graph.inputs.pop_back();
+  bool released = false;
+  try {
+    autograd::run_backward({autograd::gradient_edge(t)},
+                           {functional_->wrap(tangent)},
+                           wanted,
+                           options);
+  } catch (const Error& error) {
+    if (!autograd::says_backward_twice(error)) throw;
+    traced_.released.emplace_back(output, error.message());
+    released = true;
+  }
+  graph.nodes.resize(nodes);
+  for (size_t v = values; v < graph.values.size(); ++v) {
+    graph.values[v].node = -1;
+  }
+  return released;
+}
+
 void Tracer::trace_backward() {
   Graph& graph = level_->graph();
   traced_.tangents.assign(outputs_.size(), -1);
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const TensorBase& t = outputs_[i].wrapper;
     if (!joint_ || !t.defined() || !t.requires_grad()) continue;
+    if (passes_ != nullptr && is_released(i)) continue;
     traced_.tangents[i] = static_cast<int32_t>(graph.inputs.size());
     tangents_.push_back(level_->add_input(tangent_like(t), t.device()));
     roots_.push_back(autograd::gradient_edge(t));
@@ -357,6 +428,7 @@ Traced Tracer::run(const Program& program) {
     LocalStateGuard modes;
     results = program(arguments);
   }
+  add_grads(results);
   add_results(results);
   add_mutations();
   Graph& graph = level_->graph();
@@ -366,6 +438,7 @@ Traced Tracer::run(const Program& program) {
   trace_backward();
   given_ = {};
   symbolic_ = nullptr;
+  passes_ = nullptr;
   if (traced_.joint && has_other_passes()) {
     traced_.graph = graph;
   } else {
@@ -385,8 +458,9 @@ bool is_watched() {
 Traced trace(const Program& program,
              std::span<const TensorBase> inputs,
              bool joint,
-             const SymbolicInputs* symbolic) {
-  auto tracer = std::make_unique<Tracer>(inputs, joint, symbolic);
+             const SymbolicInputs* symbolic,
+             const InnerPasses* passes) {
+  auto tracer = std::make_unique<Tracer>(inputs, joint, symbolic, passes);
   Traced traced = tracer->run(program);
   if (traced.joint && tracer->has_other_passes()) {
     traced.tape = std::move(tracer);

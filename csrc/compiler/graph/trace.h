@@ -71,6 +71,12 @@ class Tape {
   virtual void settle() = 0;
 };
 
+// Of a program with backward passes of its own: Note [Passes inside].
+struct InnerPasses {
+  size_t own = 0;  // inputs of the program; the others are their grads
+  std::vector<size_t> holders;  // by grad: whose it is
+};
+
 struct Traced {
   // Inputs: the program's, then a tangent for each differentiable output.
   // Outputs: `outputs` of the forward part, then a gradient for each input.
@@ -80,7 +86,11 @@ struct Traced {
   // The tangent of an output: a place among the graph's inputs, -1 where it is
   // not differentiated.
   std::vector<int32_t> tangents;
+  // The program's, then a grad for each of the inputs that `graded` names.
   std::vector<Result> results;
+  std::vector<size_t> graded;
+  // Outputs whose backward pass raises, and what it says.
+  std::vector<std::pair<size_t, std::string>> released;
   std::vector<Mutation> mutations;
   bool joint = false;
   std::unique_ptr<Tape> tape;  // where there are two tangents or more
@@ -96,6 +106,7 @@ bool is_watched();
 Traced trace(const Program& program,
              std::span<const TensorBase> inputs,
              bool joint,
-             const SymbolicInputs* symbolic = nullptr);
+             const SymbolicInputs* symbolic = nullptr,
+             const InnerPasses* passes = nullptr);
 
 }  // namespace taeda::compiler

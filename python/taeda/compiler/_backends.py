@@ -104,6 +104,7 @@ def _default_of_calls(**settings):
         return compile_calls(*graph, fullgraph=fullgraph, **settings)
 
     default.takes_calls = True
+    default.takes_passes = settings["fuse"]
     default.settings = settings
     return default
 

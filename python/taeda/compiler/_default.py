@@ -71,6 +71,7 @@ def compile_function(
     fullgraph: bool = False,
     symbols=None,
     cleared: Sequence[int] = (),
+    passes: bool = False,
 ):
     """A function of tensors, compiled when it is first called.
 
@@ -90,6 +91,8 @@ def compile_function(
             where it is a tensor that has symbols, else None. One graph serves all
             numbers for which it would decide the same.
         cleared: which of the tensors lose their gradients before each call.
+        passes: whether the function makes backward passes, or looks at gradients
+            or sets them; those that the tensors have are then its own.
 
     Returns:
         A callable; without `fullgraph`, it calls `function` itself where that cannot
@@ -110,6 +113,7 @@ def compile_function(
         check=check,
         symbols=symbols,
         cleared=list(cleared),
+        passes=passes,
     )
 
 
@@ -131,8 +135,7 @@ def compile_calls(
     ]
     if any(len(call) > 4 for call in calls):
         return left("sizes follow from the elements of tensors")
-    cleared = [call for call in calls if _clears_gradient(call, first)]
-    calls = [call for call in calls if not _clears_gradient(call, first)]
+    cleared, calls = _split_clearing(calls, first)
     if any(getattr(call[1], "__name__", "") in _READS for call in calls):
         return left("it reads elements of tensors")
     if any(map(_branches, calls)):
@@ -142,6 +145,7 @@ def compile_calls(
     if any(_changes_state(call, first) for call in calls):
         return left("it changes how autograd sees a tensor")
     settings["fullgraph"] = fullgraph
+    settings["passes"] = any(_is_of_passes(call, first) for call in calls)
     tensors = list(first)
     settings["cleared"] = [tensors.index(call[2][0]) for call in cleared]
     checked = any(may_refuse(call[1]) for call in calls)
@@ -181,6 +185,7 @@ def _symbols_of(entry, nodes):
 
 
 _set_gradient = vars(_C.TensorBase)["grad"].__set__
+_get_gradient = vars(_C.TensorBase)["grad"].__get__
 
 
 def _branches(call) -> bool:
@@ -200,14 +205,34 @@ _STATE = frozenset(
 _READS = frozenset(("item", "tolist", "numpy", "of_array", "of_tensor"))
 
 
-def _clears_gradient(call, first) -> bool:
-    """`x.grad = None` of an input, which may as well come before all else."""
+def _is_of_passes(call, first) -> bool:
+    """Whether it makes a backward pass, or looks at an input's gradient or sets it."""
     _, function, arguments, _ = call
-    return function == _set_gradient and arguments[0] in first and arguments[1] is None
+    if function in (_get_gradient, _set_gradient):
+        return arguments[0] in first
+    return function is Tensor.backward
+
+
+def _split_clearing(calls, first) -> tuple[list, list]:
+    """What clears gradients of inputs before anything asks for one, and the rest.
+
+    `x.grad = None` may as well come before all else then.
+    """
+    cleared, rest, asked = [], [], False
+    for call in calls:
+        clears = call[1] == _set_gradient and call[2][1] is None
+        if clears and call[2][0] in first and not asked:
+            cleared.append(call)
+            continue
+        asked = asked or _is_of_passes(call, first)
+        rest.append(call)
+    return cleared, rest
 
 
 def _changes_state(call, first) -> bool:
     _, function, arguments, names = call
+    if _is_of_passes(call, first):
+        return False
     name = getattr(function, "__name__", "")
     if name == "__set__":
         return True

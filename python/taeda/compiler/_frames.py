@@ -285,6 +285,7 @@ def capture(
     made = _module().compile(function, chosen, Number, fullgraph, known)
     if known is None:
         made.set_dynamic(dynamic)
+        made.set_takes_passes(getattr(backend, "takes_passes", False))
         if recompile_limit is not None:
             made.set_recompile_limit(recompile_limit)
         if guard_filter is not None:
