@@ -40,6 +40,9 @@ PyObject* wrap(const SymInt& v) {
   // What is known by now may have made it an integer.
   SymInt now = v + SymInt(0);
   if (!now.is_symbolic()) return PyLong_FromLongLong(now.plain());
+  // That module sets what makes one.
+  if (symbol_nodes().make == nullptr)
+    imported("taeda._shapes", "shared_symbol");
   Ref node(symbol_nodes().make(now));
   return PyObject_CallOneArg(imported("taeda._symbols", "SymInt").get(),
                              node.get());

@@ -2,6 +2,8 @@
 
 import gc
 import logging
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -613,3 +615,21 @@ def test_small_floats_are_other_plans_and_only_so_many():
 
     compare(passes, (None, False), times=3)
     assert captures() == 3
+
+
+ALONE = """
+import taeda
+from taeda._dynamo import compiled_autograd
+w = taeda.ones(3, 4, requires_grad=True)
+with compiled_autograd._enable(lambda gm: gm, dynamic=True):
+    for rows in (5, 6):
+        (taeda.ones(rows, 3) @ w).sum(0, keepdim=True).expand(rows, 4).sum().backward()
+print(float(w.grad.sum()))
+"""
+
+
+def test_sizes_that_differ_are_numbers_before_anybody_asked_for_a_symbol():
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "732.0\n"), done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -137,3 +138,16 @@ def test_a_second_interrupt_while_workers_are_ended_leaves_nothing(monkeypatch) 
     del batches, workers
     gc.collect()
     assert "taeda-batch" not in Path("/proc/self/maps").read_text()
+
+
+def test_a_loader_that_nobody_holds_goes_in_one_collection() -> None:
+    samples = list(range(64))
+
+    def break_off() -> None:
+        loader = DataLoader(samples, 4, num_workers=1, persistent_workers=True)
+        next(iter(loader))
+
+    before = sys.getrefcount(samples)
+    break_off()
+    gc.collect()
+    assert sys.getrefcount(samples) == before

@@ -351,7 +351,9 @@ class WorkersIterator(BaseIterator):
 
     def __del__(self) -> None:
         pid = os.getpid() if os is not None else None
-        if self.__dict__.get("_workers") and pid == self._pid():
+        # Not by `__dict__`: a dict that is made here is none of the garbage that is
+        # being collected, and would keep it until the next time.
+        if getattr(self, "_workers", None) and pid == self._pid():
             with Undisturbed(finalizer=True):
                 self._end_workers()
 
