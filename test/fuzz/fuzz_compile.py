@@ -39,8 +39,35 @@ def asked_for(results: list[object], seed: int) -> list[object]:
     return [r for r in results if every or source.random() < 0.6]
 
 
-def outcome(function, inputs: list[object], seed: int) -> object:
-    """Results, inputs afterwards and gradients, or the class of an error."""
+# The globals of each are its own, so that no two programs share their captures.
+WITH_PASS = """
+def step(*given):
+    results = function(*given)
+    loss = 0.0
+    for each, asked in zip(results, wanted):
+        if asked and tensor(each) and each.requires_grad and each.is_floating_point():
+            loss = loss + each.double().sum()
+    if tensor(loss):
+        loss.backward()
+    return results
+"""
+
+
+def with_pass(function, seed: int):
+    """A function that makes the backward pass itself."""
+    source = random.Random(seed)
+    wanted = [source.random() < 0.7 for _ in range(64)]
+    made = {"function": function, "wanted": wanted, "tensor": taeda.is_tensor}
+    exec(WITH_PASS, made)
+    return made["step"]
+
+
+def outcome(function, inputs: list[object], seed: int, inside: bool = False) -> object:
+    """Results, inputs afterwards and gradients, or the class of an error.
+
+    Args:
+        inside: whether the function makes backward passes itself.
+    """
     taeda.manual_seed(seed)
     leaves = [x for x in inputs if taeda.is_tensor(x)]
     given = writable(inputs)
@@ -51,7 +78,7 @@ def outcome(function, inputs: list[object], seed: int) -> object:
             for r in asked_for(results, seed)
             if taeda.is_tensor(r) and r.requires_grad and r.is_floating_point()
         ]
-        if loss:
+        if loss and not inside:
             sum(loss).backward()
     except ERRORS as error:
         return Stale if "modified by an inplace" in str(error) else type(error)
@@ -117,13 +144,15 @@ def moved(inputs: list[object], source: random.Random) -> list[object]:
     return [one(x) for x in inputs]
 
 
-def is_unstable(program: Program, longer: int, source: random.Random) -> bool:
+def is_unstable(
+    program: Program, function, inside: bool, longer: int, source: random.Random
+) -> bool:
     """Whether the program's own results jump under small changes of its inputs."""
-    function = program.function()
-    expected = outcome(function, program.make_inputs(longer), program.seed)
+    seed = program.seed
+    expected = outcome(function, program.make_inputs(longer), seed, inside)
     for _ in range(4):
         inputs = moved(program.make_inputs(longer), source)
-        if distance(outcome(function, inputs, program.seed), expected) > 1:
+        if distance(outcome(function, inputs, seed, inside), expected) > 1:
             return True
     return False
 
@@ -139,21 +168,26 @@ def attempt(source: random.Random) -> bool:
     function = program.function()
     options = {} if BACKEND is None else {"backend": BACKEND}
     dynamic = source.choice((None, None, True, False))
+    mode = source.choice(("forward", "inside", "both", "backward"))
+    inside = mode == "inside"
+    if inside:
+        function = with_pass(function, program.seed)
     compiled = taeda.compile(function, dynamic=dynamic, **options)
-    mode = source.choice(("forward", "forward", "both", "backward"))
     if mode == "backward":
         compiled = function
     around = contextlib.nullcontext
-    if mode != "forward":
+    if mode in ("both", "backward"):
         around = functools.partial(backward_compiled, dynamic)
     stable = True
     for longer in (0, 0, 2, 5):
-        expected = outcome(function, program.make_inputs(longer), program.seed)
+        inputs = program.make_inputs(longer)
+        expected = outcome(function, inputs, program.seed, inside)
         with around():
-            found = outcome(compiled, program.make_inputs(longer), program.seed)
+            inputs = program.make_inputs(longer)
+            found = outcome(compiled, inputs, program.seed, inside)
         if distance(found, expected, floor_of(program)) <= 1:
             continue
-        if not is_unstable(program, longer, source):
+        if not is_unstable(program, function, inside, longer, source):
             print(f"{program.text()}inputs {program.inputs}, {longer} longer")
             print(f"{mode}, dynamic={dynamic}\nfound {found}\nexpected {expected}")
             raise AssertionError("the compiled program gives something else")

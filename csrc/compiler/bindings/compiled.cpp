@@ -126,12 +126,12 @@ std::shared_ptr<const Version> compile(const State& state,
         checked(PyObject_Call(state.function.get(), args.get(), nullptr));
     return tensors_of(found, version->shape);
   };
-  version->program = make_intrusive<CompiledProgram>(
-      program,
-      given.tensors,
-      state.options,
-      symbolic,
-      state.passes ? &given.passes : nullptr);
+  version->program =
+      make_intrusive<CompiledProgram>(program,
+                                      given.tensors,
+                                      state.options,
+                                      symbolic,
+                                      state.passes ? &given.passes : nullptr);
   return version;
 }
 

@@ -2,8 +2,8 @@
 //
 // Note [Passes in graphs]
 // A backend that takes passes (Note [Passes inside] of the graph compiler)
-// gets `backward` as the call that it is; stand-ins get their gradients from the
-// pass over stand-ins. It is taken where the graph holds all that the pass
+// gets `backward` as the call that it is; stand-ins get their gradients from
+// the pass over stand-ins. It is taken where the graph holds all that the pass
 // comes to: no input is the result of calls before this function, and no leaf
 // has hooks. Behind it the graph ends at what only runs call by call (steps of
 // optimizers, numbers from tensors), which would take the pass along; a graph
@@ -40,7 +40,8 @@ const char* obstacle(const Capture& c) {
 // False where the graph has to end before it.
 bool Capture::begin_pass(PyObject* kwargs) {
   if (!takes_passes || open_pieces > 0) return false;
-  if (is_true(kwargs, "create_graph")) break_graph("backward with create_graph");
+  if (is_true(kwargs, "create_graph"))
+    break_graph("backward with create_graph");
   if (const char* reason = obstacle(*this)) break_graph(reason);
   return true;
 }
@@ -56,8 +57,9 @@ void Capture::end_pass() {
   }
 }
 
-void Capture::refuse_after_pass() const {
-  if (entry.has_pass) break_graph("a call of its own after backward");
+void Capture::refuse_after_pass(const char* what) const {
+  if (!entry.has_pass) return;
+  break_graph(std::string(what) + " after backward, which runs by itself");
 }
 
 }  // namespace taeda::capture

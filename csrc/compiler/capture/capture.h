@@ -105,10 +105,10 @@ struct Entry {
   Rebuild rebuild;
   int result = -1;  // recipe
   std::vector<FrameShape> frames;
-  bool fresh = false;    // no backend has seen the graph
-  bool plain = false;    // nothing was captured: the function runs as it is
-  Modes modes;           // under which it is entered
-  bool mutates = false;  // tensors that it did not make
+  bool fresh = false;     // no backend has seen the graph
+  bool plain = false;     // nothing was captured: the function runs as it is
+  Modes modes;            // under which it is entered
+  bool mutates = false;   // tensors that it did not make
   bool has_pass = false;  // Note [Passes in graphs]
   std::string reason;
   bool repeatable = false;  // the backend's function has no effects of its own
@@ -281,7 +281,7 @@ struct Capture {
   // Note [Passes in graphs]. False where `backward` ends the graph.
   bool begin_pass(PyObject* kwargs);
   void end_pass();
-  void refuse_after_pass() const;
+  void refuse_after_pass(const char* what) const;
   // Adds calls that check what was asserted of numbers.
   void record_assertions();
 

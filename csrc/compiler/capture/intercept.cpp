@@ -191,7 +191,11 @@ void emit(Capture& c,
           PyObject* args,
           PyObject* kwargs,
           PyObject* result) {
-  c.refuse_after_pass();
+  if (c.entry.has_pass) {
+    Ref name(PyObject_GetAttrString(function, "__qualname__"));
+    if (!name) PyErr_Clear();
+    c.refuse_after_pass(name ? PyUnicode_AsUTF8(name.get()) : "a call");
+  }
   Call call;
   call.function = Ref::borrow(function);
   for (PyObject* each : python::items_of(args)) {

@@ -88,7 +88,7 @@ Argument Capture::symbolic_argument(PyObject* value) {
 }
 
 PyObject* Capture::record_number(Call call, bool integral) {
-  refuse_after_pass();
+  refuse_after_pass("a number from a tensor");
   note_place(call);
   note_modes();
   Ref inner;
@@ -203,7 +203,7 @@ void each_symbol(PyObject* value, F&& f) {
 
 // The call, and for each of its new sizes one that reads it off the result.
 PyObject* Capture::record_counted(Call call, Ref out) {
-  refuse_after_pass();
+  refuse_after_pass("a size that elements decide");
   offsets_differ = true;  // of many of them; the rules do not say of which
   record_assertions();
   note_place(call);

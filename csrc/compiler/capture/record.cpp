@@ -490,9 +490,9 @@ PyObject* Capture::record(PyObject* function,
         .release();
   }
   bool getter = is(name.get(), "__get__");
+  PyObject* self = Py_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
   if (getter) {
-    Ref value = attribute_of_tensor(function, PyTuple_GET_ITEM(args, 0));
-    if (value) return value.release();
+    if (Ref value = attribute_of_tensor(function, self)) return value.release();
   }
   Call call = is_as_written ? call_as_written(as_written)
                             : call_of(function, args, kwargs);
@@ -500,9 +500,7 @@ PyObject* Capture::record(PyObject* function,
   if (!out) return record_with_items(name.get(), function, args, kwargs);
   record_assertions();
   if (pass) end_pass();
-  if (is(name.get(), "__set__")) {
-    written_grads.insert(PyTuple_GET_ITEM(args, 0));
-  }
+  if (is(name.get(), "__set__")) written_grads.insert(self);
   if (holds_tensor(out.get()) || (out.get() == Py_None && !getter)) {
     note_place(call);
     note_modes();

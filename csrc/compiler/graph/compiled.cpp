@@ -97,6 +97,9 @@ void CompiledProgram::split_graph(Traced traced,
   merge_equal(traced.graph, results);
   remove_dead(traced.graph);
   copy_what_is_shared(traced.graph, outputs_);
+  if (passes_ && !traced.joint) {
+    traced.graph = made_again(traced.graph, options.partition);
+  }
   causes_ = causes_of_gradients(traced.graph, traced.inputs, outputs_);
   for (int32_t t : traced.tangents) {
     tangents_.push_back(t < 0 ? -1 : t - static_cast<int32_t>(traced.inputs));
@@ -283,7 +286,8 @@ bool CompiledProgram::has_same_grads(std::span<const TensorBase> inputs) const {
   size_t known = 0;
   for (size_t i = 0; i < passes_->own; ++i) {
     if (!inputs[i].requires_grad()) continue;
-    if (autograd::is_leaf(inputs[i]) && !autograd::is_plain_leaf(inputs[i])) return false;
+    if (autograd::is_leaf(inputs[i]) && !autograd::is_plain_leaf(inputs[i]))
+      return false;
     const TensorBase& grad = autograd::grad_of(inputs[i]);
     if (!grad.defined()) continue;
     bool same = known < passes_->holders.size() &&

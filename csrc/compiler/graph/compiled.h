@@ -86,7 +86,7 @@ class CompiledProgram final : public IntrusiveTarget {
   bool inference_ = false;
   autocast::Settings autocast_;
   std::optional<InnerPasses> passes_;  // Note [Passes inside]
-  std::vector<size_t> graded_;    // the last results are grads of these inputs
+  std::vector<size_t> graded_;  // the last results are grads of these inputs
   std::vector<std::pair<size_t, std::string>> released_;  // outputs
   std::vector<Result> results_;
   std::vector<std::vector<SizeArguments>> steps_;  // by result, by step

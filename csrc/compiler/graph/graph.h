@@ -52,6 +52,7 @@ struct Node {
   std::vector<ValueId> results;       // kNoValue where the result is undefined
   IntrusivePtr<Region> region;
   bool backward = false;  // called by the backward pass
+  bool behind = false;    // waits for a pass inside: see made_again
   int32_t line = -1;      // the captured call that it comes from
 };
 

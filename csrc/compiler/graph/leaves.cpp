@@ -67,8 +67,7 @@ class ReleasedNode final : public autograd::Node {
 
 IntrusivePtr<autograd::Node> collect_at(const TensorBase& leaf) {
   IntrusivePtr<autograd::Node> node = make_intrusive<Collector>(leaf);
-  autograd::meta_of(leaf).accumulator =
-      WeakPtr<autograd::Node>(node.get());
+  autograd::meta_of(leaf).accumulator = WeakPtr<autograd::Node>(node.get());
   return node;
 }
 

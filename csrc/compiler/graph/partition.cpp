@@ -47,6 +47,11 @@ bool compares_tensors(const Graph& graph, const Node& node) {
   return std::count_if(node.uses.begin(), node.uses.end(), is_float) > 1;
 }
 
+bool known_name(const std::vector<ValueId>& names, ValueId id) {
+  return id != kNoValue && static_cast<size_t>(id) < names.size() &&
+         names[static_cast<size_t>(id)] != kNoValue;
+}
+
 class Partition {
  public:
   Partition(const Graph& joint,
@@ -60,6 +65,7 @@ class Partition {
         written_(written),
         options_(options) {}
   Split run();
+  Graph made_again();
   Graph backward(const std::vector<ValueId>& saved) {
     find_backward();
     std::vector<ValueId> inputs = saved;
@@ -72,9 +78,11 @@ class Partition {
   bool known(const std::vector<bool>& set, ValueId id) const {
     return id != kNoValue && set[static_cast<size_t>(id)];
   }
-  void find_backward();
+  void find_backward(bool marked = false);
+  void append_renamed(Graph& g, const Graph& behind) const;
   void find_exposed();
   void find_saved(bool all);
+  void choose_saved();
   void rebase_views(Graph& g) const;
   void make_late(Graph& g) const;
   bool may_repeat(const Node& node, bool all) const;
@@ -96,7 +104,7 @@ class Partition {
   std::vector<ValueId> saved_;
 };
 
-void Partition::find_backward() {
+void Partition::find_backward(bool marked) {
   of_backward_.assign(joint_.values.size(), false);
   backward_.assign(joint_.nodes.size(), false);
   for (size_t i = inputs_; i < joint_.inputs.size(); ++i) {
@@ -104,6 +112,7 @@ void Partition::find_backward() {
   }
   for (size_t n = 0; n < joint_.nodes.size(); ++n) {
     const Node& node = joint_.nodes[n];
+    backward_[n] = marked && node.backward;
     for (const Use& u : node.uses) {
       if (known(of_backward_, u.value)) backward_[n] = true;
     }
@@ -309,24 +318,27 @@ Graph Partition::part(const std::vector<ValueId>& inputs,
   return g;
 }
 
+void Partition::choose_saved() {
+  find_saved(/*all=*/false);
+  if (options_.budget >= 1.0) return;
+  // Between saving everything and making everything again.
+  auto total = [&] {
+    int64_t sum = 0;
+    for (ValueId id : saved_) sum += bytes_of(joint_[id]);
+    return sum;
+  };
+  std::vector<ValueId> usual = saved_;
+  int64_t full = total();
+  find_saved(/*all=*/true);
+  bool smaller = static_cast<double>(total()) <
+                 options_.budget * static_cast<double>(full);
+  if (!smaller && total() >= full) saved_ = std::move(usual);
+}
+
 Split Partition::run() {
   find_backward();
   find_exposed();
-  find_saved(/*all=*/false);
-  if (options_.budget < 1.0) {
-    // Between saving everything and making everything again.
-    auto total = [&] {
-      int64_t sum = 0;
-      for (ValueId id : saved_) sum += bytes_of(joint_[id]);
-      return sum;
-    };
-    std::vector<ValueId> usual = saved_;
-    int64_t full = total();
-    find_saved(/*all=*/true);
-    bool smaller = static_cast<double>(total()) <
-                   options_.budget * static_cast<double>(full);
-    if (!smaller && total() >= full) saved_ = std::move(usual);
-  }
+  choose_saved();
   auto places = joint_.inputs.begin() + static_cast<std::ptrdiff_t>(inputs_);
   std::vector<ValueId> inputs(joint_.inputs.begin(), places);
   auto middle = joint_.outputs.begin() + static_cast<std::ptrdiff_t>(outputs_);
@@ -358,6 +370,66 @@ Split Partition::run() {
   return split;
 }
 
+// The nodes of another part behind these: what both make is made twice.
+void Partition::append_renamed(Graph& g, const Graph& behind) const {
+  std::vector<ValueId> names(joint_.values.size(), kNoValue);
+  for (const Node& node : behind.nodes) {
+    for (ValueId id : node.results) {
+      if (id == kNoValue || known(of_backward_, id)) continue;
+      names[static_cast<size_t>(id)] = static_cast<ValueId>(g.values.size());
+      g.values.push_back(behind[id]);
+    }
+  }
+  auto rename = [&](ValueId& id) {
+    if (known_name(names, id)) id = names[static_cast<size_t>(id)];
+  };
+  auto place = [&](ValueId id) {
+    Value& v = g[id];
+    if (v.base == kNoValue) return;
+    rename(v.base);
+    const Value& base = g[v.base];
+    if (base.base == kNoValue) return;
+    // A view that was kept: what shows it shows its base.
+    v.offset = v.offset + base.offset;
+    v.base = base.base;
+  };
+  for (const Node& node : behind.nodes) {
+    g.nodes.push_back(node);
+    g.nodes.back().behind = true;
+    for (Use& u : g.nodes.back().uses) rename(u.value);
+    for (ValueId& id : g.nodes.back().results) {
+      if (id == kNoValue) continue;
+      if (known(of_backward_, id)) g[id] = behind[id];
+      rename(id);
+      place(id);
+    }
+  }
+  renumber(g);
+}
+
+Graph Partition::made_again() {
+  find_backward(/*marked=*/true);
+  bool effects = false;
+  for (size_t n = 0; n < backward_.size(); ++n) {
+    effects = effects || (backward_[n] && joint_.nodes[n].results.empty());
+  }
+  bool none =
+      std::find(backward_.begin(), backward_.end(), true) == backward_.end();
+  if (none || effects) return joint_;
+  exposed_.assign(joint_.values.size(), false);
+  choose_saved();
+  std::vector<ValueId> before = saved_, after;
+  for (ValueId id : joint_.outputs) {
+    (known(of_backward_, id) ? after : before).push_back(id);
+  }
+  Graph g = part(joint_.inputs, before, /*backward=*/false);
+  std::vector<ValueId> given = joint_.inputs;
+  given.insert(given.end(), saved_.begin(), saved_.end());
+  append_renamed(g, part(given, after, /*backward=*/true));
+  g.outputs = joint_.outputs;
+  return g;
+}
+
 // Whether all that is read is given or made, and the same at each call.
 bool is_whole(const Graph& g) {
   std::vector<bool> there(g.values.size());
@@ -386,6 +458,13 @@ std::optional<Graph> backward_from(const Graph& joint,
   Graph found = Partition(joint, inputs, 0, {}, {}).backward(saved);
   if (!is_whole(found)) return std::nullopt;
   return found;
+}
+
+Graph made_again(const Graph& graph, const PartitionOptions& options) {
+  const std::vector<bool> written(graph.inputs.size());
+  return Partition(
+             graph, graph.inputs.size(), graph.outputs.size(), written, options)
+      .made_again();
 }
 
 Split partition(const Graph& joint,

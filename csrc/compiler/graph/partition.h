@@ -40,6 +40,11 @@ Split partition(const Graph& joint,
                 const std::vector<bool>& written,
                 const PartitionOptions& options);
 
+// The same graph, whose cheap calls are made again behind its own backward
+// passes where that leaves less to be kept for them: Note [Saved values]. What
+// is made behind them is fused among itself, lest it be made too early.
+Graph made_again(const Graph& graph, const PartitionOptions& options);
+
 // The backward graph of another pass over the same forward graph, which stands
 // at the beginning of `joint`: computed from what was saved. Nothing where that
 // does not do, or where random numbers would be drawn.

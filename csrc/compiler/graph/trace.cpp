@@ -4,8 +4,8 @@
 #include <taeda/c10/core/symbolic_geometry.h>
 #include <taeda/csrc/autograd/autocast.h>
 #include <taeda/csrc/autograd/engine.h>
-#include <taeda/csrc/autograd/variable.h>
 #include <taeda/csrc/autograd/saved_variable.h>
+#include <taeda/csrc/autograd/variable.h>
 #include <taeda/csrc/compiler/graph/leaves.h>
 #include <taeda/csrc/compiler/graph/trace_level.h>
 #include <taeda/csrc/functorch/functional_level.h>
@@ -110,7 +110,7 @@ class Tracer final : public Tape {
   IntrusivePtr<FunctionalLevel> functional_;
   std::span<const TensorBase> given_;
   const SymbolicInputs* symbolic_;  // while the program runs
-  const InnerPasses* passes_;            // likewise; null where it makes none
+  const InnerPasses* passes_;       // likewise; null where it makes none
   IntrusivePtr<ShapeEnv> env_;
   size_t guards_ = 0;  // of the env that are known
   bool joint_;
@@ -336,17 +336,12 @@ std::vector<ValueId> Tracer::gradients(const std::vector<bool>& arrived) {
     if (in.edge.valid()) wanted.push_back(in.edge);
   }
   std::vector<TensorBase> grads;
-  Graph& graph = level_->graph();
-  size_t before = graph.nodes.size();
   if (!roots.empty() && !wanted.empty()) {
     autograd::BackwardOptions options;
     options.accumulate = false;
     options.keep_graph = has_other_passes();
     grads = autograd::run_backward(roots, std::move(tangents), wanted, options);
     traced_.joint = true;
-  }
-  for (size_t n = before; n < graph.nodes.size(); ++n) {
-    graph.nodes[n].backward = true;
   }
   std::vector<ValueId> out;
   size_t next = 0;

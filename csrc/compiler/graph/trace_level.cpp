@@ -194,6 +194,8 @@ void TraceLevel::add_results(const OperatorEntry& op,
       t = wrap(id, t);
     });
   }
+  uint64_t pass = autograd::current_task_id();
+  node.backward = pass != outer_pass_;
   graph_.nodes.push_back(std::move(node));
 }
 

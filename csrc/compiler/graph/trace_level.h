@@ -1,6 +1,7 @@
 // The level that notes calls; see Note [Tracing].
 #pragma once
 
+#include <taeda/csrc/autograd/engine.h>
 #include <taeda/csrc/compiler/graph/graph.h>
 
 #include <unordered_map>
@@ -29,6 +30,8 @@ class TraceLevel final : public Level {
   void add_results(const OperatorEntry& op, Node node, Stack& results);
   Device device_for(const OperatorEntry& op, const Node& node) const;
 
+  // The pass that this trace is made in, if any: others are the program's.
+  uint64_t outer_pass_ = autograd::current_task_id();
   Graph graph_;
   std::vector<TensorBase> metas_;  // by value; alive, so that none is reused
   std::unordered_map<const TensorImpl*, ValueId> constants_;

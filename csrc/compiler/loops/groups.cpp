@@ -265,6 +265,8 @@ bool Groups::path_between(size_t from, size_t to) const {
 
 bool Groups::merge(size_t from, size_t into) {
   if (from == into) return true;
+  auto behind = [&](size_t g) { return graph_.nodes[groups_[g][0]].behind; };
+  if (behind(from) != behind(into)) return false;
   Group both;
   std::merge(groups_[from].begin(),
              groups_[from].end(),

@@ -277,7 +277,9 @@ def capture(
             from . import _graphs  # noqa: F401 (changes tables that guards look at)
 
         chosen = compile_graph
-    asked = (backend, fullgraph, dynamic, guard_filter, recompile_limit)
+    config = sys.modules.get("taeda._dynamo.config")
+    passes = config is not None and config.compiled_autograd
+    asked = (backend, fullgraph, dynamic, guard_filter, recompile_limit, passes)
     key = _key_of(function, asked) if share else None
     known = None if key is None else _SHARED.get(key)
     if known is not None and not _module().has_room(known):
@@ -285,7 +287,8 @@ def capture(
     made = _module().compile(function, chosen, Number, fullgraph, known)
     if known is None:
         made.set_dynamic(dynamic)
-        made.set_takes_passes(getattr(backend, "takes_passes", False))
+        # Passes that are compiled by themselves are called from outside of graphs.
+        made.set_takes_passes(getattr(backend, "takes_passes", False) and not passes)
         if recompile_limit is not None:
             made.set_recompile_limit(recompile_limit)
         if guard_filter is not None:
@@ -301,8 +304,7 @@ def capture(
     functools.update_wrapper(made, function)
     made._torchdynamo_orig_callable = function
     made.compiled_name = name
-    config = sys.modules.get("taeda._dynamo.config")
-    if config is not None and config.compiled_autograd:
+    if passes:
         from ._passes import around
 
         return around(made, backend, fullgraph, dynamic)
