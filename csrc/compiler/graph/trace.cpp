@@ -10,7 +10,9 @@
 #include <taeda/csrc/compiler/graph/trace_level.h>
 #include <taeda/csrc/functorch/functional_level.h>
 
+#include <algorithm>
 #include <map>
+#include <string_view>
 
 namespace taeda::compiler {
 
@@ -226,9 +228,16 @@ TensorBase Tracer::root_in(const Memory* memory,
 }
 
 // How a result is made of what it is a view of. Autograd detaches wrappers
-// without a call.
+// without a call. What was written to behind a detach has a history that no
+// view has.
 functorch::ViewSteps steps_of(const TensorBase& t, const TensorBase& base) {
   functorch::ViewSteps steps = functional_value(t).steps;
+  auto detaches = [](const functorch::ViewStep& step) {
+    return std::string_view(step.op->name) == "detach";
+  };
+  TAEDA_CHECK_AS(NotImplemented,
+                 !t.requires_grad() || std::ranges::none_of(steps, detaches),
+                 "compile: a write to a detached result that is recorded");
   bool detached = base.requires_grad() && !t.requires_grad();
   if (!t.is_same(base) && (detached || steps.empty())) {
     steps.push_back({Dispatcher::get().find("detach", ""), {TensorBase()}});

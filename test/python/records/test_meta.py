@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import taeda
 from all_calls import OVERLOADS, Function, all_calls, argument_names, tensors_in
 
@@ -49,3 +50,13 @@ def test_every_call() -> None:
     print(f"{done} calls on meta")
     assert not failures, "\n".join(failures)
     assert done > 1250
+
+
+def test_writes_beside_what_shares_no_memory() -> None:
+    """Nothing overlaps where there are no bytes, as in PyTorch."""
+    z = taeda.empty(3, 2, device="meta")
+    assert z.detach().mul_(z).shape == (3, 2)
+    assert z[:2].add_(z[1:]).shape == (2, 2)
+    real = taeda.ones(3, 2)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        real[:2].add_(real[1:])
