@@ -24,6 +24,9 @@ TAEDA_API void check_castable(std::string_view op,
 TAEDA_API void check_same_device(std::string_view op,
                                  const TensorBase& expected,
                                  const TensorBase& got);
+// The first dim along which elements of `t` lie at one address; -1 where none
+// is known to.
+TAEDA_API int64_t repeated_dim(const TensorBase& t);
 // RuntimeError where two elements of `t`, which is to be written, lie at one
 // address.
 TAEDA_API void check_no_internal_overlap(std::string_view op,

@@ -1,5 +1,6 @@
 #include <taeda/csrc/compiler/graph/compiled.h>
 
+#include <taeda/aten/iter/output.h>
 #include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/compiler/graph/causes.h>
 #include <taeda/csrc/compiler/graph/compiled_node.h>
@@ -79,6 +80,13 @@ CompiledProgram::CompiledProgram(const Program& program,
   released_ = std::move(traced.released);
   mutations_ = std::move(traced.mutations);
   look_at(inputs, symbolic);
+  for (const Mutation& m : mutations_) {
+    // Calls may fill such a tensor, copies into it are refused.
+    TAEDA_CHECK_AS(NotImplemented,
+                   repeated_dim(inputs[m.input]) < 0,
+                   "compile: an input that is written has elements that share "
+                   "memory");
+  }
   TAEDA_CHECK_AS(NotImplemented,
                  !shares_written(inputs),
                  "compile: an input that is written shares memory with another "

@@ -134,3 +134,32 @@ def test_deterministic_algorithms_wait_for_kernels() -> None:
     waited = taeda.compile(step, options=BLOCKING)
     assert taeda.equal(first, waited(x, w))
     assert taeda.equal(first, compiled(x, w))
+
+
+def test_a_recorded_write_behind_a_detach_requires_grad():
+    def program(x):
+        a = taeda.cat([x, x])
+        b = a.detach()
+        b.mul_(a)
+        return a, b, b + 1
+
+    x = taeda.rand(3, requires_grad=True)
+    found = taeda.compile(program, dynamic=True, options={"blocking": True})(x)
+    assert all(t.requires_grad for t in found)
+    want = taeda.autograd.grad(sum(t.sum() for t in program(x)), x)
+    taeda.testing.assert_close(
+        taeda.autograd.grad(sum(t.sum() for t in found), x), want
+    )
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_expanded_inputs_may_be_filled(dynamic):
+    def program(x):
+        wide = x[:, None].expand(3, 2, 1)
+        taeda._dynamo.graph_break()
+        wide.zero_()
+        return x + 1
+
+    x = taeda.ones(2)
+    assert taeda.compile(program, dynamic=dynamic)(x).tolist() == [1.0, 1.0]
+    assert x.tolist() == [0.0, 0.0]

@@ -382,19 +382,3 @@ def test_other_backends_break_as_in_pytorch():
     taeda.compile(lambda: (w * 2).sum().backward(), backend=backend)()
     assert w.grad.tolist() == [2.0] * 3
     assert not any("backward" in str(target) for graph in graphs for target in graph)
-
-
-def test_a_recorded_write_behind_a_detach_requires_grad():
-    def program(x):
-        a = taeda.cat([x, x])
-        b = a.detach()
-        b.mul_(a)
-        return a, b, b + 1
-
-    x = taeda.rand(3, requires_grad=True)
-    found = taeda.compile(program, dynamic=True, options=OPTIONS)(x)
-    assert all(t.requires_grad for t in found)
-    want = taeda.autograd.grad(sum(t.sum() for t in program(x)), x)
-    taeda.testing.assert_close(
-        taeda.autograd.grad(sum(t.sum() for t in found), x), want
-    )
