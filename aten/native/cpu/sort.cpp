@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace taeda::native {
@@ -99,27 +100,82 @@ void put(const Picked& out,
   }
 }
 
+// Sorts rows by keys; one for each thread.
+template <class T, class Key>
+class RowSorter {
+ public:
+  // put(i, item) for the i-th of a row whose elements lie `step` apart.
+  template <class KeyOf, class Put>
+  void run(const T* row, int64_t n, int64_t step, KeyOf&& key_of, Put&& put) {
+    items_.resize(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) {
+      items_[static_cast<size_t>(i)] = {key_of(row[i * step]),
+                                        static_cast<uint32_t>(i)};
+    }
+    radix_sort(items_, spare_);
+    for (int64_t i = 0; i < n; ++i) put(i, items_[static_cast<size_t>(i)]);
+  }
+
+ private:
+  std::vector<Keyed<Key>> items_, spare_;
+};
+
+// The least of a row whose elements are less than 2^32 apart, if it is such.
+std::optional<int64_t> narrow_base(const int64_t* row,
+                                   int64_t n,
+                                   int64_t step) {
+  int64_t low = row[0], high = row[0];
+  for (int64_t i = 1; i < n; ++i) {
+    low = std::min(low, row[i * step]);
+    high = std::max(high, row[i * step]);
+  }
+  uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  bool narrow = range <= std::numeric_limits<uint32_t>::max();
+  return narrow ? std::optional(low) : std::nullopt;
+}
+
 template <class T>
 void sort_long_rows(const Picked& out, const AlongDim& frame, bool descending) {
   using Key = decltype(order_key(T{}));
   const T* in = frame.in<T>();
   T* values = out.values.mutable_data<T>();
   int64_t* indices = out.indices.mutable_data<int64_t>();
-  Key turn = descending ? ~Key{0} : Key{0};
+  const int64_t n = frame.n, step = frame.inner;
+  const uint32_t turn = descending ? ~uint32_t{0} : 0;
   parallel_for(0, frame.rows(), 1, [&](int64_t begin, int64_t end) {
-    std::vector<Keyed<Key>> items(static_cast<size_t>(frame.n)), spare;
+    RowSorter<T, Key> sorter;
+    RowSorter<T, uint32_t> narrow_sorter;
     for (int64_t r = begin; r < end; ++r) {
-      int64_t at = r / frame.inner * frame.n * frame.inner + r % frame.inner;
-      for (int64_t i = 0; i < frame.n; ++i) {
-        Key key = order_key(in[at + i * frame.inner]) ^ turn;
-        items[static_cast<size_t>(i)] = {key, static_cast<uint32_t>(i)};
+      int64_t at = r / step * n * step + r % step;
+      const T* row = in + at;
+      if constexpr (std::is_same_v<T, int64_t>) {
+        if (std::optional<int64_t> base = narrow_base(row, n, step)) {
+          auto low = static_cast<uint64_t>(*base);
+          narrow_sorter.run(
+              row,
+              n,
+              step,
+              [&](T v) {
+                return static_cast<uint32_t>(static_cast<uint64_t>(v) - low) ^
+                       turn;
+              },
+              [&](int64_t i, Keyed<uint32_t> item) {
+                values[at + i * step] =
+                    static_cast<int64_t>(low + (item.key ^ turn));
+                indices[at + i * step] = item.place;
+              });
+          continue;
+        }
       }
-      radix_sort(items, spare);
-      for (int64_t i = 0, to = at; i < frame.n; ++i, to += frame.inner) {
-        int64_t place = items[static_cast<size_t>(i)].place;
-        values[to] = in[at + place * frame.inner];
-        indices[to] = place;
-      }
+      sorter.run(
+          row,
+          n,
+          step,
+          [&](T v) { return order_key(v) ^ (descending ? ~Key{0} : Key{0}); },
+          [&](int64_t i, Keyed<Key> item) {
+            values[at + i * step] = row[item.place * step];
+            indices[at + i * step] = item.place;
+          });
     }
   });
 }

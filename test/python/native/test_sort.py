@@ -54,3 +54,25 @@ def test_runs_of_neighbours(dtype):
         assert counts.tolist() == np.diff(np.r_[begins, len(row)]).tolist()
         assert values[inverse].tolist() == row.tolist()
         assert taeda.unique_consecutive(x).tolist() == values.tolist()
+
+
+EXTREMES = {
+    "all": (-(2**63), 2**63 - 1),
+    "just wide": (-5, 2**32 - 5),
+    "just narrow": (-(2**63), -(2**63) + 2**32 - 1),
+    "equal": (7, 7),
+}
+
+
+@pytest.mark.parametrize("bounds", EXTREMES.values(), ids=EXTREMES)
+@pytest.mark.parametrize("descending", [False, True])
+def test_long_rows_of_integers_near_and_far_apart(bounds, descending) -> None:
+    drawn = np.random.default_rng(3).integers(*bounds, (2, 1500), endpoint=True)
+    drawn[:, [4, 900]] = bounds
+    values, places = taeda.from_numpy(drawn).sort(1, descending=descending, stable=True)
+    order = np.sort(drawn, 1, kind="stable")
+    want = order[:, ::-1] if descending else order
+    assert values.numpy().tolist() == want.tolist()
+    assert np.take_along_axis(drawn, places.numpy(), 1).tolist() == want.tolist()
+    ties = values[:, 1:] == values[:, :-1]
+    assert bool((places.diff(dim=1)[ties] > 0).all())
