@@ -69,7 +69,9 @@ EXTREMES = {
 def test_long_rows_of_integers_near_and_far_apart(bounds, descending) -> None:
     drawn = np.random.default_rng(3).integers(*bounds, (2, 1500), endpoint=True)
     drawn[:, [4, 900]] = bounds
-    values, places = taeda.from_numpy(drawn).sort(1, descending=descending, stable=True)
+    values, places = taeda.from_numpy(drawn).sort(
+        dim=1, descending=descending, stable=True
+    )
     order = np.sort(drawn, 1, kind="stable")
     want = order[:, ::-1] if descending else order
     assert values.numpy().tolist() == want.tolist()
