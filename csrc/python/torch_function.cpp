@@ -336,6 +336,10 @@ void bind_torch_function(PyObject* module) {
   });
   m.def("_pop_torch_function_stack", pop_mode);
   m.def("_get_function_stack_at", mode_at);
+  // A function for the extension modules that share no code with this one.
+  bool (*has_modes)() = [] { return modes_active(); };
+  m.attr("_has_function_modes") = py::capsule(
+      reinterpret_cast<void*>(has_modes), "taeda.has_function_modes");
   m.def("_len_torch_function_stack", [] { return mode_stack.size(); });
 }
 

@@ -166,7 +166,8 @@ py::object shared_node(const Value& v) {
   if (!v.is_symbolic()) return py::none();
   return py::capsule(v.node(), kNodeName);
 }
-bool stands_for_number(const SymInt& v) {
+template <class Value>
+bool stands_for_number(const Value& v) {
   return v.is_symbolic() && v.node()->env->stands_for_numbers;
 }
 py::object taken_node(const py::capsule& shared) {
@@ -250,6 +251,8 @@ void bind_bool(py::module_ m) {
       m, "_BoolNode", "A condition.", py::module_local(), py::metaclass(type))
       .def("share", [](const BoolNode& a) { return shared_node(a.value); })
       .def("text", [](const BoolNode& a) { return a.value.text(); })
+      .def("is_number",
+           [](const BoolNode& a) { return stands_for_number(a.value); })
       .def("decide", [](const BoolNode& a) { return a.value.guard(); })
       .def("known",
            [](const BoolNode& a) -> py::object {

@@ -6,6 +6,7 @@ import math
 
 import taeda
 from taeda._C import _handle_torch_function, _has_torch_function_unary
+from taeda._symbols import symbol_text
 
 __all__ = [
     "sym_float",
@@ -63,7 +64,7 @@ def sym_ite(b, t, f):
 def sym_sqrt(a):
     """The square root; an expression where the number is symbolic."""
     if isinstance(a, (taeda.SymInt, taeda.SymFloat)):
-        return taeda.SymFloat(f"OpaqueUnaryFn_sqrt({a!r})", math.sqrt, a)
+        return taeda.SymFloat(f"OpaqueUnaryFn_sqrt({symbol_text(a)})", math.sqrt, a)
     return float(a) ** 0.5
 
 
@@ -85,7 +86,9 @@ def _checker(name: str, error: type):
             raise TypeError(f"cond must be a bool, but got {type(cond)}")
         if symbolic and not cond.node.has_hint():
             # Of a size that comes from data: true from here on.
-            cond.node.hold(str(message()) if message else f"{cond} does not hold")
+            cond.node.hold(
+                str(message()) if message else f"{symbol_text(cond)} does not hold"
+            )
             return
         if cond:
             return

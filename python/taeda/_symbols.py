@@ -12,7 +12,14 @@ import operator
 
 from taeda import _C
 
-__all__ = ["SymBool", "SymFloat", "SymInt"]
+__all__ = ["SymBool", "SymFloat", "SymInt", "symbol_text"]
+
+
+def symbol_text(v) -> str:
+    """A symbolic number as its expression, also where programs see the number."""
+    if isinstance(v, (SymBool, SymInt)):
+        return v.node.text()
+    return v._text if isinstance(v, SymFloat) else repr(v)
 
 
 def _is_int(v) -> bool:
@@ -67,7 +74,7 @@ class SymBool:
         return hash(_known(self.node, "SymBool"))
 
     def __repr__(self) -> str:
-        return self.node.text()
+        return repr(bool(self)) if self.node.is_number() else self.node.text()
 
 
 def _truth(v):
@@ -203,10 +210,10 @@ class SymInt:
         return other / SymFloat.of(self)
 
     def __pow__(self, other):
-        if not isinstance(other, int) or other < 0:
+        if not _is_int(other) or other < 0:
             return SymFloat.of(self) ** other
         product = 1
-        for _ in range(other):
+        for _ in range(int(other)):
             product = product * self
         return product
 
@@ -235,7 +242,9 @@ class SymInt:
         return self if self >= 0 else -self
 
     def __round__(self, digits=None):
-        return self
+        if digits is None or digits >= 0:
+            return self
+        return round(self.node.fix(), int(digits))
 
     __floor__ = __ceil__ = __trunc__ = __pos__
 
@@ -282,11 +291,12 @@ class SymInt:
         return self
 
     def __repr__(self) -> str:
-        return self.node.text()
+        return str(self)
 
 
 def _quotient(a, b) -> SymFloat:
-    return SymFloat(f"IntTrueDiv({a!r}, {b!r})", operator.truediv, a, b)
+    text = f"IntTrueDiv({symbol_text(a)}, {symbol_text(b)})"
+    return SymFloat(text, operator.truediv, a, b)
 
 
 class SymFloat:
@@ -309,7 +319,7 @@ class SymFloat:
     def of(cls, value):
         """A symbolic integer as a float; other numbers as they are."""
         if isinstance(value, SymInt):
-            return cls(f"ToFloat({value!r})", float, value)
+            return cls(f"ToFloat({symbol_text(value)})", float, value)
         return value
 
     @classmethod
@@ -351,7 +361,7 @@ class SymFloat:
         return self
 
     def __abs__(self):
-        return SymFloat(f"Abs({self!r})", abs, self)
+        return SymFloat(f"Abs({self._text})", abs, self)
 
     def conjugate(self):
         """Itself."""
@@ -396,8 +406,19 @@ class SymFloat:
     def __hash__(self) -> int:
         raise TypeError("unhashable type: SymFloat")
 
+    def _is_number(self) -> bool:
+        """Whether programs take it for its number: see ShapeEnv in C++."""
+        return any(
+            p._is_number() if isinstance(p, SymFloat) else p.node.is_number()
+            for p in self._parts
+            if isinstance(p, (SymFloat, SymInt))
+        )
+
     def __repr__(self) -> str:
-        return self._text
+        return repr(float(self)) if self._is_number() else self._text
+
+    def __format__(self, form: str) -> str:
+        return format(float(self) if self._is_number() else self._text, form)
 
 
 def _fill_float() -> None:
@@ -410,7 +431,10 @@ def _fill_float() -> None:
             other = SymFloat.of(other)
             left, right = (other, self) if swapped else (self, other)
             return SymFloat(
-                form.format(repr(left), repr(right)), operation, left, right
+                form.format(symbol_text(left), symbol_text(right)),
+                operation,
+                left,
+                right,
             )
 
         return compute
@@ -483,4 +507,6 @@ def call_operator(name: str, variant: str, rows):
         kinds = {each.name: str(each.type) for each in made._schema.arguments}
         plain = {k: _plain(v) for k, v in arguments.items() if kinds[k][:3] == "int"}
         made = made(**{**arguments, **plain})
+    if isinstance(made, list):
+        return tuple(made)
     return made.requires_grad_() if extra.get("requires_grad") else made

@@ -115,6 +115,7 @@ SymbolicInputs Signature::symbols(const DimVector& numbers) const {
   }
   SymbolicInputs out;
   out.env = env_->with_hints(seen);
+  out.env->stands_for_numbers = true;
   out.symbols = moved(known_.symbols, *out.env);
   for (const auto& geometry : known_.inputs) {
     out.inputs.emplace_back();

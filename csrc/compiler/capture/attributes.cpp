@@ -1,4 +1,5 @@
 // Attributes, globals and contents of cells, as the captured code reads them.
+#include <taeda/csrc/compiler/capture/evaluate.h>
 #include <taeda/csrc/compiler/capture/pieces.h>
 
 #include <taeda/c10/core/tensor_impl.h>
@@ -146,6 +147,7 @@ Ref Capture::instance_attribute(Shadow& s, PyObject* name, bool plain) {
   }
   PyObject* on_type = _PyType_Lookup(type, name);
   if (on_type != nullptr && Py_TYPE(on_type)->tp_descr_set != nullptr) {
+    if (Ref out = by_descriptor(inner, type, on_type, name)) return out;
     if (is_slot(on_type)) load_slot(s, name);
     note_descriptor(type, on_type, name);
     return checked(PyObject_GenericGetAttr(inner, name));
@@ -161,6 +163,7 @@ Ref Capture::instance_attribute(Shadow& s, PyObject* name, bool plain) {
       return checked(PyMethod_New(on_type, inner));
     }
     if (Py_TYPE(on_type)->tp_descr_get != nullptr) {
+      if (Ref out = by_descriptor(inner, type, on_type, name)) return out;
       note_descriptor(type, on_type, name);
       return checked(PyObject_GenericGetAttr(inner, name));
     }
@@ -352,7 +355,97 @@ Ref Capture::plain_attribute(PyObject* object, PyObject* name) {
   return checked(PyObject_GenericGetAttr(object, name));
 }
 
+// What a program reads of a symbol as of the number that it stands for; null
+// for all that the symbol has itself.
+static Ref attribute_of_symbol(PyObject* symbol, PyObject* name) {
+  auto* type_of_number = reinterpret_cast<PyObject*>(&PyType_Type);
+  Ref type = symbolic_call(type_of_number, &symbol, 1);
+  if (PyUnicode_CompareWithASCIIString(name, "__class__") == 0) return type;
+  auto* number = reinterpret_cast<PyTypeObject*>(type.get());
+  bool own = _PyType_Lookup(Py_TYPE(symbol), name) != nullptr;
+  if (own || _PyType_Lookup(number, name) == nullptr) return {};
+  Ref plain = checked(PyObject_CallOneArg(type.get(), symbol));
+  return checked(PyObject_GetAttr(plain.get(), name));
+}
+
+// A function of the library that a program replaces, or a setting.
+Ref Capture::attribute_of_library(PyObject* module, PyObject* name) {
+  Ref value = outside(*this, module, name);
+  PyObject* dict = PyModule_GetDict(module);
+  bool own = PyDict_GetItemWithError(dict, name) == value.get();
+  bool setting = is_value(value.get()) || is_singleton(value.get());
+  if (!own && !setting) return value;
+  auto [at, added] = globals.try_emplace({dict, name}, value);
+  if (!added) return value;
+  kept.push_back(Ref::borrow(name));
+  Guards& guards = entry.guards;
+  int place = own ? guards.fetch(Do::DictItem, constant(dict), name)
+                  : guards.fetch(Do::Attribute, constant(module), name);
+  bool by_value = is_value(value.get()) && !is_singleton(value.get());
+  guards.check(by_value ? Do::CheckEqual : Do::CheckIs, place, value.get());
+  return value;
+}
+
+// What programs hang on functions, and their names.
+Ref Capture::attribute_of_function(PyObject* function, PyObject* name) {
+  Ref value = checked(PyObject_GetAttr(function, name));
+  PyObject** own = _PyObject_GetDictPtr(function);
+  bool hangs = own && *own && PyDict_Contains(*own, name) == 1;
+  bool fixed = made_anew.contains(function) ||
+               !(hangs || is_value(value.get()) || is_singleton(value.get()));
+  if (fixed) return value;
+  auto [at, added] = globals.try_emplace({function, name}, Ref());
+  if (added) {
+    kept.push_back(Ref::borrow(name));
+    int place = entry.guards.fetch(
+        hangs ? Do::InstanceItem : Do::Attribute, constant(function), name);
+    at->second = realize(value.get(), place);
+  }
+  return globals.at({function, name});
+}
+
+// Whether a class is of Python's library (`cached_property`), whose descriptors
+// do what they were made for.
+static bool is_of_python(PyTypeObject* type) {
+  PyObject* module = PyDict_GetItemString(type->tp_dict, "__module__");
+  PyObject* known = PySys_GetObject("stdlib_module_names");
+  return module != nullptr && known != nullptr &&
+         PySet_Contains(known, module) == 1;
+}
+
+// An attribute that an object on the class makes, with a stand-in of that
+// object; null where it is no object of a program's.
+Ref Capture::by_descriptor(PyObject* object,
+                           PyTypeObject* type,
+                           PyObject* found,
+                           PyObject* name) {
+  bool makes = found != nullptr && is_plain_instance(found) &&
+               Py_TYPE(found)->tp_descr_get != nullptr &&
+               !of_library(Py_TYPE(found)) && !is_of_python(Py_TYPE(found));
+  if (!makes) return {};
+  for (PyObject* each : python::items_of(type->tp_mro)) {
+    PyObject* dict = reinterpret_cast<PyTypeObject*>(each)->tp_dict;
+    if (!dict || PyDict_GetItemWithError(dict, name) != found) continue;
+    auto [at, added] = globals.try_emplace({dict, name}, Ref());
+    if (added) {
+      kept.push_back(Ref::borrow(name));
+      int place = entry.guards.fetch(Do::DictItem, constant(dict), name);
+      Ref inner = realize(found, place);
+      globals[{dict, name}] = inner;
+    }
+    Ref inner = globals.at({dict, name});
+    return checked(Py_TYPE(inner.get())
+                       ->tp_descr_get(inner.get(),
+                                      object,
+                                      reinterpret_cast<PyObject*>(type)));
+  }
+  return {};
+}
+
 Ref Capture::attribute(PyObject* object, PyObject* name) {
+  if (is_symbol(object) || is_sym_float(object)) {
+    if (Ref found = attribute_of_symbol(object, name)) return found;
+  }
   if (is_tensor(object)) {
     if (Ref found = attribute_on_tensor(object, name)) return found;
   }
@@ -376,14 +469,25 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
     auto key = std::pair(PyModule_GetDict(object), name);
     if (stored_globals.contains(key)) return globals.at(key);
     if (!is_ours(object)) return guarded_attribute(object, name);
-    return outside(*this, object, name);
+    return attribute_of_library(object, name);
   } else if (PyType_Check(object)) {
     auto* type = reinterpret_cast<PyTypeObject*>(object);
     bool user = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && !of_library(type);
     PyObject* found = user ? _PyType_Lookup(type, name) : nullptr;
     bool held = found != nullptr &&
                 (!Py_TYPE(found)->tp_descr_get || is_replaceable(found));
+    // What the class of the class holds is looked up behind it.
+    auto* kind = Py_TYPE(object);
+    PyObject* behind = user && found == nullptr && kind != &PyType_Type
+                           ? _PyType_Lookup(kind, name)
+                           : nullptr;
+    held |= behind != nullptr && !Py_TYPE(behind)->tp_descr_get;
     if (held) return guarded_attribute(object, name);
+    if (Ref out = user ? by_descriptor(nullptr, type, found, name) : Ref()) {
+      return out;
+    }
+  } else if (PyFunction_Check(object) && !own_functions.contains(object)) {
+    return attribute_of_function(object, name);
   } else if (is_plain_instance(object) && !of_library(Py_TYPE(object))) {
     // Made inside, but what its class holds is outside.
     PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
@@ -421,6 +525,10 @@ Ref Capture::global(Frame& f, PyObject* name) {
   }
   if (at == globals.end()) {
     guards.check(Do::CheckNoItem, constant(f.globals), name);
+  }
+  if (globals.try_emplace({f.builtins, name}, Ref::borrow(value)).second) {
+    int place = guards.fetch(Do::DictItem, constant(f.builtins), name);
+    guards.check(Do::CheckIs, place, value);
   }
   globals[key] = Ref::borrow(value);
   return globals[key];

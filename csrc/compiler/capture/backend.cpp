@@ -202,6 +202,10 @@ std::vector<Ref> run_by_backend(Entry& entry,
   for (size_t i = 0; i < tensors; ++i) {
     int node = entry.outputs[i];
     values[node] = Ref::borrow(found[i]);
+    if (calls[node].kind && type_of(found[i]) == library().tensor.get()) {
+      values[node] =
+          checked(call_method(found[i], "as_subclass", calls[node].kind.get()));
+    }
     if (calls[node].defines >= 0) {
       sizes.define(calls[node].defines, values[node].get());
     }

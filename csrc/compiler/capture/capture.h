@@ -161,6 +161,9 @@ struct Capture {
   std::vector<std::unique_ptr<Shadow>> order;
   std::unordered_map<PyObject*, Cell> cells;  // outer ones
   std::set<PyObject*> own_cells, own_functions, noted_code;
+  std::set<PyTypeObject*> noted_classes;
+  // Empty tensors on the devices of results that are not on the CPU.
+  std::unordered_map<PyObject*, Ref> devices;
   std::map<std::pair<PyObject*, PyObject*>, Ref> globals;
   std::set<std::pair<PyObject*, PyObject*>> stored_globals;
   // (class, name) that captured code has written; their values are in
@@ -214,6 +217,19 @@ struct Capture {
 
   // The inside stand-in of an outside object; adds what guards need.
   Ref realize(PyObject* outer, int place);
+  // Guards what C code finds on a class that is met.
+  void note_class(PyTypeObject* type);
+  Ref attribute_of_library(PyObject* module, PyObject* name);
+  Ref attribute_of_function(PyObject* function, PyObject* name);
+  Ref by_descriptor(PyObject* object,
+                    PyTypeObject* type,
+                    PyObject* found,
+                    PyObject* name);
+  Ref device_of(PyObject* tensor);
+  Ref device_of_result(PyObject* name, PyObject* args, PyObject* kwargs);
+  Ref moved(Ref out, PyObject* device);
+  void refuse_reading(PyObject* name, PyObject* args) const;
+  void note_device(PyObject* value, PyObject* device);
   Ref attribute(PyObject* object, PyObject* name);
   // As `object.__getattribute__` finds it, whatever the class makes of that.
   Ref plain_attribute(PyObject* object, PyObject* name);
@@ -394,7 +410,7 @@ struct Library {
   Ref counted, numbered, holds, list_handler;
   Ref random_class, draw_handler;
   Ref cpu_tensor, unbind, mode_types, mode_setter, autocast_setter;
-  Ref default_dtype, default_dtype_setter;
+  Ref default_dtype, default_dtype_setter, default_device;
   Ref builtins, array_handler, numpy_handler, whole_handler, function_setter,
       assertion;
   Ref handlers, apply_handler, operator_handler, function_base, make_closure,
@@ -408,6 +424,8 @@ struct Library {
   Ref constraint_error, data_error, compiler_error, dynamic_settings,
       symbolic_functions;
   Ref size_marker, apply_marker, as_number;
+  // Whether the program has modes that take calls over.
+  bool (*has_modes)() = nullptr;
   PyObject *unsafe = nullptr, *unsafe_modules = nullptr;
 };
 const Library& library();

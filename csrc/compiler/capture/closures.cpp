@@ -104,6 +104,14 @@ void Capture::note_code(PyObject* function) {
   Ref parts = checked(PyTuple_Pack(
       3, f->func_code, or_none(f->func_defaults), or_none(f->func_kwdefaults)));
   entry.guards.check(Do::CheckCode, constant(function), parts.get());
+  if (f->func_kwdefaults == nullptr) return;
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(f->func_kwdefaults, &at, &key, &value)) {
+    int place =
+        entry.guards.fetch(Do::DictItem, constant(f->func_kwdefaults), key);
+    entry.guards.check(Do::CheckIs, place, value);
+  }
 }
 
 // A default of a function that was defined outside is an outside object.

@@ -338,7 +338,9 @@ Ref Compiled::call(PyObject* own,
   auto natively = [&] {
     return checked(PyObject_Vectorcall(own, args, count, names));
   };
-  if (policy().stance == Policy::ForceEager) return natively();
+  // What modes of the program's make of each call is theirs to say.
+  bool eagerly = policy().stance == Policy::ForceEager || library().has_modes();
+  if (eagerly && active == nullptr) return natively();
   auto* f = reinterpret_cast<PyFunctionObject*>(own);
   CodeInfo* info = code_info(reinterpret_cast<PyCodeObject*>(f->func_code));
   Frames state;

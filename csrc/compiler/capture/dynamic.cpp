@@ -168,7 +168,12 @@ SymInt Dynamic::add(
         hint, name, how == kDuck ? DynamicSize::Duck : DynamicSize::Marked);
   }
   if (!made.is_symbolic()) return made;
+  // A symbol that equal sizes share may be known as an expression by now; what
+  // the size must equal is the symbol.
   Id id = made.node()->id;
+  if (how == kDuck && kind == SizeSource::Size) {
+    id = shared_.try_emplace(hint, id).first->second;
+  }
   auto [at, added] =
       numbers_.try_emplace(id, static_cast<int>(numbers_.size()));
   if (added) {
@@ -432,6 +437,8 @@ void Dynamic::check_marks() {
 void Dynamic::finish() {
   if (!env_) return;
   check_marks();
+  // Who gets the graph sees expressions.
+  env_->stands_for_numbers = false;
   auto out = std::make_unique<SizeGuards>();
   // Those of symbols that come from data have no source.
   if (sources_.empty()) return;

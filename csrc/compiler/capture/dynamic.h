@@ -122,8 +122,9 @@ class Dynamic {
   Guards& guards_;
   std::vector<SizeProgram>& programs_;
   IntrusivePtr<ShapeEnv> env_;
-  SymbolNumbers numbers_;          // positions of symbols
-  std::vector<symbolic::Id> ids_;  // the other way
+  SymbolNumbers numbers_;                             // positions of symbols
+  std::vector<symbolic::Id> ids_;                     // the other way
+  std::unordered_map<int64_t, symbolic::Id> shared_;  // by equal sizes
   std::vector<SizeSource> sources_;
   std::unordered_map<symbolic::Id, int> programs_by_id_;
   std::vector<symbolic::Id> ids_of_programs_;

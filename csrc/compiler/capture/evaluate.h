@@ -41,6 +41,9 @@ Ref call(Machine& m,
          PyObject* const* args,
          size_t count,
          PyObject* names);
+// What a function of Python's gives for arguments of which one has symbols
+// (their plain type for `type`); null where none has, or for other functions.
+Ref symbolic_call(PyObject* callable, PyObject* const* args, size_t count);
 // Whether C code may call this while a graph is captured; ends it if not.
 void check_native(Capture* c, PyObject* callable);
 Ref load_attribute(Machine& m, PyObject* object, PyObject* name);

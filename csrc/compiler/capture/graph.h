@@ -48,6 +48,7 @@ struct Call {
   std::vector<int> frees;  // nodes that no later one reads
   int defines = -1;        // the symbol whose value it is
   Ref variable;            // the program's name of the result, or null
+  Ref kind;                // the class of the result, where a program made it
   Ref file;
   int line = 0;
 };

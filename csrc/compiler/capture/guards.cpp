@@ -156,6 +156,11 @@ TensorFacts& Guards::check_tensor(int place, PyObject* tensor) {
   return *steps_.back().facts;
 }
 
+void Guards::check_class(int place, PyTypeObject* type) {
+  steps_.push_back({Do::CheckClass, place});
+  steps_.back().stamp = ClassStamp::of(type);
+}
+
 void Guards::check_sizes(std::unique_ptr<SizeGuards> guards) {
   sizes_ = std::move(guards);
   steps_.push_back({Do::CheckSizes, sizes_->sources.at(0).place});
@@ -261,6 +266,8 @@ bool Guards::holds(const Step& s) const {
       return own == values_[s.index];
     case Do::CheckCode:
       return has_code(own, key);
+    case Do::CheckClass:
+      return s.stamp->holds();
     case Do::CheckTensor:
       return s.facts->hold(own);
     case Do::CheckMode:

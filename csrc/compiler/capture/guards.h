@@ -1,6 +1,7 @@
 // How outside objects are found again, and what must hold of them.
 #pragma once
 
+#include <taeda/csrc/compiler/capture/class_stamp.h>
 #include <taeda/csrc/compiler/capture/dict_stamp.h>
 #include <taeda/csrc/compiler/capture/distinct.h>
 #include <taeda/csrc/compiler/capture/sizes.h>
@@ -42,6 +43,7 @@ enum class Do : uint8_t {
   CheckEmpty,    // the fetch found nothing
   CheckSame,     // the object at place `index`
   CheckCode,     // a function of the code and defaults in the tuple `object`
+  CheckClass,    // of a class: Note [Methods of classes]
   CheckTensor,
   CheckMode,      // a mode of this state: Note [Modes in graphs]
   CheckSizes,     // of all symbols: Note [Sizes that differ]
@@ -77,6 +79,7 @@ struct Step {
   int64_t index = 0;
   Ref object = {};
   std::unique_ptr<TensorFacts> facts = nullptr;
+  std::shared_ptr<ClassStamp> stamp = nullptr;
 };
 
 struct FrameState {
@@ -95,6 +98,7 @@ class Guards {
   int fetch(Do what, int parent, PyObject* object, int64_t index = 0);
   void check(Do what, int place, PyObject* object, int64_t index = 0);
   TensorFacts& check_tensor(int place, PyObject* tensor);
+  void check_class(int place, PyTypeObject* type);
   // After all others.
   void check_distinct(std::vector<int> places);
   void check_sizes(std::unique_ptr<SizeGuards> guards);

@@ -61,9 +61,10 @@ bool counts_on_type(Do what) {
 }
 
 // That objects are different ones is no choice: where a place stays, so does
-// this.
+// this. Nor is what classes do.
 bool is_check(const Step& s) {
-  return s.what >= Do::CheckType && s.what != Do::CheckDistinct;
+  return s.what >= Do::CheckType && s.what != Do::CheckDistinct &&
+         s.what != Do::CheckClass;
 }
 
 }  // namespace
@@ -148,6 +149,10 @@ std::vector<bool> Guards::steps_left(const std::vector<bool>& kept,
   for (size_t i = steps_.size(); i-- > 0;) {
     Step& s = steps_[i];
     if (s.what == Do::CheckDistinct) continue;
+    if (s.what == Do::CheckClass) {
+      left[i] = read[s.place] = true;
+      continue;
+    }
     if (!is_check(s)) {
       left[i] = read[s.place];
       bool has_parent = s.what != Do::Slot && s.parent >= 0;

@@ -100,6 +100,8 @@ std::string Guards::text(size_t i) const {
       return it + " is " + name(static_cast<int>(s.index));
     case Do::CheckCode:
       return it + " has the code and defaults that it had";
+    case Do::CheckClass:
+      return it + " has the methods that it had";
     case Do::CheckTensor:
       return it + " is " + text_of(*s.facts);
     case Do::CheckMode:

@@ -225,6 +225,7 @@ PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int thrown) {
     PyErr_SetString(library().break_error.get(), reason.c_str());
     return end_frame(thread, frame, nullptr);
   }
+  if (fresh) c->note_code(function_of(frame));
   ++c->native_depth;
   PyObject* out = evaluate_frame(*c, info, thread, frame, thrown != 0);
   --c->native_depth;

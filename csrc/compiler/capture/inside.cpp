@@ -16,6 +16,12 @@ Shadow* Capture::shadow_of(PyObject* inner) {
   return at == shadows.end() ? nullptr : at->second;
 }
 
+void Capture::note_class(PyTypeObject* type) {
+  bool may_change = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+  if (!may_change || !noted_classes.insert(type).second) return;
+  entry.guards.check_class(constant(reinterpret_cast<PyObject*>(type)), type);
+}
+
 Ref Capture::realize(PyObject* o, int place) {
   Guards& guards = entry.guards;
   if (is_singleton(o)) {
@@ -27,6 +33,8 @@ Ref Capture::realize(PyObject* o, int place) {
     guards.check(Do::CheckEqual, place, o);
     return Ref::borrow(o);
   }
+  note_class(Py_TYPE(o));
+  if (PyType_Check(o)) note_class(reinterpret_cast<PyTypeObject*>(o));
   auto found = known.find(o);
   if (found != known.end()) {
     if (found->second.second != place) {
@@ -168,8 +176,7 @@ Ref Capture::shadow_list(PyObject* o, int place) {
 
 // With its items, and all that hangs on it.
 Ref Capture::shadow_subclass(PyObject* o, int place) {
-  Ref none = checked(PyTuple_New(0));
-  Ref inner = checked(Py_TYPE(o)->tp_new(Py_TYPE(o), none.get(), nullptr));
+  Ref inner = empty_of(Py_TYPE(o));
   keep(inner, o, place);
   if (PyDict_Check(o)) {
     copy_items(o, place, inner.get());
@@ -214,14 +221,7 @@ Ref Capture::shadow_tuple(PyObject* o, int place) {
   for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i) {
     PyTuple_SET_ITEM(items.get(), i, item(o, place, i).release());
   }
-  if (is_size(o)) {
-    items = checked(PyObject_CallOneArg(type_of(o), items.get()));
-  } else if (!PyTuple_CheckExact(o)) {
-    ++suspended;
-    items = Ref(call_method(type_of(o), "_make", items.get()));
-    --suspended;
-    if (!items) throw PythonError();
-  }
+  items = tuple_of(Py_TYPE(o), items.get());
   // A class of Python's has attributes besides, which may be written.
   if (_PyObject_GetDictPtr(items.get()) != nullptr)
     return keep(items, o, place);
@@ -396,10 +396,7 @@ Ref Capture::shadow_thread_local(PyObject* o, int place) {
 // What stands for an object that is looked at for the first time.
 Ref Capture::shadow(PyObject* o, int place) {
   if (PyList_CheckExact(o)) return shadow_list(o, place);
-  if (PyTuple_CheckExact(o) || is_size(o) ||
-      (PyTuple_Check(o) && PyObject_HasAttrString(o, "_fields"))) {
-    return shadow_tuple(o, place);
-  }
+  if (is_tuple_kind(o)) return shadow_tuple(o, place);
   if (is_dict_kind(o)) return shadow_dict(o, place);
   if (is_container_subclass(o)) return shadow_subclass(o, place);
   if (PyAnySet_CheckExact(o)) return shadow_set(o, place);

@@ -163,6 +163,23 @@ bool is_container_subclass(PyObject* o) {
   PyTypeObject* base = native_base(type);
   return base == &PyDict_Type || base == &PyODict_Type || base == &PyList_Type;
 }
+bool is_tuple_kind(PyObject* o) {
+  if (PyTuple_CheckExact(o) || is_size(o)) return true;
+  return PyTuple_Check(o) && native_base(Py_TYPE(o)) == &PyTuple_Type;
+}
+Ref tuple_of(PyTypeObject* type, PyObject* items) {
+  if (type == &PyTuple_Type) return Ref::borrow(items);
+  if (native_base(type) != &PyTuple_Type) {
+    return checked(
+        PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), items));
+  }
+  Ref args = checked(PyTuple_Pack(1, items));
+  return checked(PyTuple_Type.tp_new(type, args.get(), nullptr));
+}
+Ref empty_of(PyTypeObject* type) {
+  Ref none = checked(PyTuple_New(0));
+  return checked(native_base(type)->tp_new(type, none.get(), nullptr));
+}
 Ref keys_of(PyObject* dict) {
   if (!PyODict_Check(dict)) {
     Ref keys = checked(PyDict_Keys(dict));

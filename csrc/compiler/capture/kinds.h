@@ -23,6 +23,12 @@ bool is_size(PyObject* o);
 bool is_array(PyObject* o);
 // Of a class that Python code derived from dict, OrderedDict or list.
 bool is_container_subclass(PyObject* o);
+// A tuple, or one of a class that Python code derived from it.
+bool is_tuple_kind(PyObject* o);
+// One of a class, past a `__new__` that the class may have.
+Ref tuple_of(PyTypeObject* type, PyObject* items);
+// A container of a class that Python code derived from one, empty and likewise.
+Ref empty_of(PyTypeObject* type);
 // A dict's keys in the order that it tells, which of an OrderedDict is not that
 // of its memory where some were moved. A tuple.
 Ref keys_of(PyObject* dict);

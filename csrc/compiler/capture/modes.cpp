@@ -1,5 +1,6 @@
 #include <taeda/csrc/compiler/capture/modes.h>
 
+#include <taeda/aten/parallel/parallel.h>
 #include <taeda/c10/core/local_state.h>
 
 namespace taeda::capture {
@@ -42,6 +43,8 @@ Modes current_modes() {
           local_state.inference,
           local_state.fw_grad_enabled,
           default_dtype(),
+          default_device(),
+          get_num_threads(),
           open_scopes(),
           autocast::settings()};
 }

@@ -20,14 +20,17 @@ namespace taeda::capture {
 struct Modes {
   bool grad = true, inference = false, forward = true;
   ScalarType default_dtype = ScalarType::Float;
-  int nesting = 0;  // open scopes of autocast
+  Device default_device;  // not to be set while a graph is captured
+  int threads = 1;        // likewise
+  int nesting = 0;        // open scopes of autocast
   autocast::Settings autocast;
 
   bool has_same_gradients(const Modes& other) const;
   bool has_same_autocast(const Modes& other) const;
   bool operator==(const Modes& other) const {
     return has_same_gradients(other) && has_same_autocast(other) &&
-           default_dtype == other.default_dtype;
+           default_dtype == other.default_dtype &&
+           default_device == other.default_device && threads == other.threads;
   }
 };
 Modes current_modes();

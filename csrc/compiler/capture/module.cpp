@@ -295,6 +295,23 @@ Ref item_of(PyObject* table, const char* name) {
   return Ref::borrow(found);
 }
 
+// What stands for numbers.
+void take_numbers(Library& lib, PyObject* table) {
+  auto take = [&](const char* name) { return item_of(table, name); };
+  lib.sym_int = take("sym_int");
+  lib.sym_bool = take("sym_bool");
+  lib.sym_float = take("sym_float");
+  lib.float_input = take("float_input");
+  lib.shared_symbol = take("shared_symbol");
+  lib.constraint_error = take("constraint_error");
+  lib.data_error = take("data_error");
+  lib.dynamic_settings = take("dynamic_settings");
+  lib.symbolic_functions = take("symbolic_functions");
+  lib.size_marker = take("size_marker");
+  lib.apply_marker = take("apply_marker");
+  lib.as_number = take("as_number");
+}
+
 PyObject* setup(PyObject*, PyObject* table) {
   try {
     install_location();
@@ -316,6 +333,9 @@ PyObject* setup(PyObject*, PyObject* table) {
     lib.last_mode = take("last_mode");
     lib.getitem = take("getitem");
     lib.factories = take("factories");
+    lib.default_device = take("default_device");
+    lib.has_modes = reinterpret_cast<bool (*)()>(PyCapsule_GetPointer(
+        take("has_modes").get(), "taeda.has_function_modes"));
     lib.readers = take("readers");
     lib.counted = take("counted");
     lib.numbered = take("numbered");
@@ -332,18 +352,7 @@ PyObject* setup(PyObject*, PyObject* table) {
     lib.default_dtype = take("default_dtype");
     lib.default_dtype_setter = take("default_dtype_setter");
     lib.module = take("module");
-    lib.sym_int = take("sym_int");
-    lib.sym_bool = take("sym_bool");
-    lib.sym_float = take("sym_float");
-    lib.float_input = take("float_input");
-    lib.shared_symbol = take("shared_symbol");
-    lib.constraint_error = take("constraint_error");
-    lib.data_error = take("data_error");
-    lib.dynamic_settings = take("dynamic_settings");
-    lib.symbolic_functions = take("symbolic_functions");
-    lib.size_marker = take("size_marker");
-    lib.apply_marker = take("apply_marker");
-    lib.as_number = take("as_number");
+    take_numbers(lib, table);
     lib.unsafe = take("unsafe").release();
     lib.unsafe_modules = take("unsafe_modules").release();
     lib.handlers = take("handlers");

@@ -52,6 +52,10 @@ bool is_builtin(PyObject* callable, const char* name) {
                 name) == 0;
 }
 
+bool has_variables(const Machine& m) {
+  return (m.f.info->object()->co_flags & CO_OPTIMIZED) != 0;
+}
+
 // What the running function's variables are, which C code would look for in the
 // interpreter's own frame.
 Ref local_variables(Machine& m) {
@@ -60,13 +64,36 @@ Ref local_variables(Machine& m) {
   for (int i = 0; i < code->co_nlocalsplus; ++i) {
     PyObject* value = m.slot(i);
     if (value != nullptr && PyCell_Check(value)) {
-      value = m.capture->cell_content(value);
+      value = m.capture != nullptr ? m.capture->cell_content(value)
+                                   : PyCell_GET(value);
     }
     if (value == nullptr) continue;
     PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
     python::check_status(PyDict_SetItem(out.get(), name, value));
   }
   return out;
+}
+
+// Calls that look for names in the interpreter's own frame, which is not that
+// of the running function; null for all others.
+Ref call_by_names(Machine& m,
+                  PyObject* callable,
+                  PyObject* const* args,
+                  size_t count) {
+  if (!PyCFunction_Check(callable) ||
+      PyCFunction_GET_SELF(callable) != library().builtins.get()) {
+    return {};
+  }
+  bool runs = is_builtin(callable, "eval") || is_builtin(callable, "exec");
+  bool is_globals = count == 0 && is_builtin(callable, "globals");
+  if (!is_globals && !(runs && (count == 1 || count == 2))) return {};
+  if (m.capture != nullptr) break_graph("call of " + repr_of(callable));
+  if (is_globals) return Ref::borrow(m.f.globals);
+  // As in C: a namespace that is given is that of the variables too.
+  if (count == 2 && args[1] != Py_None) return {};
+  Ref own = local_variables(m);
+  PyObject* all[] = {args[0], m.f.globals, own.get()};
+  return checked(PyObject_Vectorcall(callable, all, 3, nullptr));
 }
 
 // The library tells objects apart by id() and keeps no number; a program may.
@@ -212,8 +239,10 @@ bool has_symbols(PyObject* o) {
   return is_tensor(o) && python::unwrap(o).impl()->is_symbolic();
 }
 
-// Functions of Python's that would make a number of a symbol (`int`, `len`,
-// `math.sqrt`) or take it for none (`isinstance`).
+}  // namespace
+
+// Those that would make a number of a symbol (`int`, `len`, `math.sqrt`) or
+// take it for none (`isinstance`).
 Ref symbolic_call(PyObject* callable, PyObject* const* args, size_t count) {
   // `int` and `float` read the number in any tensor.
   bool reads = callable == reinterpret_cast<PyObject*>(&PyLong_Type) ||
@@ -229,8 +258,6 @@ Ref symbolic_call(PyObject* callable, PyObject* const* args, size_t count) {
   }
   return checked(PyObject_Vectorcall(other, args, count, nullptr));
 }
-
-}  // namespace
 
 void check_native(Capture* c, PyObject* callable) {
   const Library& lib = library();
@@ -272,6 +299,9 @@ Ref call(Machine& m,
   if (callable == reinterpret_cast<PyObject*>(&PySuper_Type) && count == 0) {
     return make_super(m);
   }
+  if (names == nullptr && has_variables(m)) {
+    if (Ref out = call_by_names(m, callable, args, count)) return out;
+  }
   if (c == nullptr) {
     return checked(PyObject_Vectorcall(callable, args, count, names));
   }
@@ -289,8 +319,7 @@ Ref call(Machine& m,
     return call(m, other, args, count, names);
   }
   if (count == 1 && is_builtin(callable, "id")) return identity_of(m, args[0]);
-  bool optimized = (m.f.info->object()->co_flags & CO_OPTIMIZED) != 0;
-  if (optimized && count == 0) {
+  if (has_variables(m) && count == 0) {
     if (is_builtin(callable, "locals") || is_builtin(callable, "vars"))
       return local_variables(m);
     if (is_builtin(callable, "dir")) {

@@ -118,16 +118,24 @@ Ref match_attributes(Machine& m,
   return checked(PyList_AsTuple(out.get()));
 }
 
+// Symbols are numbers to a class pattern too.
+bool is_instance(PyObject* subject, PyObject* type) {
+  auto* type_of_number = reinterpret_cast<PyObject*>(&PyType_Type);
+  Ref number = symbolic_call(type_of_number, &subject, 1);
+  int is = number ? PyObject_IsSubclass(number.get(), type) : 0;
+  if (is == 0) is = PyObject_IsInstance(subject, type);
+  python::check_status(is);
+  return is == 1;
+}
+
 Flow match_class(Machine& m, int count) {
   PyObject* type = m.f.peek(2);
   if (!PyType_Check(type)) {
     PyErr_SetString(PyExc_TypeError, "called match pattern must be a type");
     return Flow::Failed;
   }
-  int is = PyObject_IsInstance(m.f.peek(3), type);
-  python::check_status(is);
   Ref out = Ref::borrow(Py_None);
-  if (is != 0) {
+  if (is_instance(m.f.peek(3), type)) {
     Ref names = names_of_pattern(m, type, count, m.f.peek(1));
     const char* name = reinterpret_cast<PyTypeObject*>(type)->tp_name;
     out = match_attributes(m, m.f.peek(3), names.get(), name);

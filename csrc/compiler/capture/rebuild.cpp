@@ -14,8 +14,7 @@ template <class F>
 Ref empty_container(const Recipe& r, F otherwise) {
   PyTypeObject* type = type_of(r);
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return checked(otherwise());
-  Ref none = checked(PyTuple_New(0));
-  return checked(type->tp_new(type, none.get(), nullptr));
+  return empty_of(type);
 }
 
 }  // namespace
@@ -127,12 +126,7 @@ void Builder::set_attributes(const std::vector<int>& parts, PyObject* made) {
 Ref Builder::make_tuple(const Recipe& r) {
   Ref out = python::new_tuple(
       r.parts.size(), [&](size_t i) { return make(r.parts[i]).release(); });
-  auto* plain = reinterpret_cast<PyObject*>(&PyTuple_Type);
-  if (r.kind != Recipe::Tuple || r.object.get() == plain) return out;
-  if (PyObject_HasAttrString(r.object.get(), "_make")) {
-    return checked(call_method(r.object.get(), "_make", out.get()));
-  }
-  return checked(PyObject_CallOneArg(r.object.get(), out.get()));
+  return r.kind == Recipe::Tuple ? tuple_of(type_of(r), out.get()) : out;
 }
 
 Ref Builder::make_function(const Recipe& r) {

@@ -163,9 +163,29 @@ bool holds_items(PyObject* o) {
 }  // namespace
 
 // Names what a call returned; elements of containers are read when needed.
+namespace {
+
+// Whether calls with a tensor of this class give tensors of it.
+bool passes_itself_on(PyTypeObject* type) {
+  auto found_on = [](PyTypeObject* each) {
+    return _PyType_Lookup(each, python::interned<"__torch_function__">());
+  };
+  auto class_of = [](const Ref& r) {
+    return reinterpret_cast<PyTypeObject*>(r.get());
+  };
+  const Library& lib = library();
+  return type != class_of(lib.tensor) &&
+         found_on(type) != found_on(class_of(lib.parameter));
+}
+
+}  // namespace
+
 void Capture::note_result(PyObject* value, int node) {
   if (nodes.contains(value)) return;
   if (is_tensor(value) || is_array(value)) {
+    if (is_tensor(value) && passes_itself_on(Py_TYPE(value))) {
+      entry.graph.calls()[node].kind = Ref::borrow(type_of(value));
+    }
     kept.push_back(Ref::borrow(value));
     nodes[value] = node;
     return;
@@ -261,9 +281,11 @@ Ref Capture::attribute_of_tensor(PyObject* function, PyObject* tensor) {
   bool grad = is(name.get(), "grad");
   if (grad && written_grads.contains(tensor)) return {};
   if (at == places_of_tensors.end()) {
-    // All on one device for now: that of the inputs.
     if (grad) return {};
-    return checked(PyObject_GetAttr(library().cpu_tensor.get(), name.get()));
+    auto elsewhere = devices.find(tensor);
+    Ref there =
+        elsewhere == devices.end() ? library().cpu_tensor : elsewhere->second;
+    return checked(PyObject_GetAttr(there.get(), name.get()));
   }
   ++suspended;
   Ref value(PyObject_GetAttr(at->second.first.get(), name.get()));
@@ -278,6 +300,76 @@ Ref Capture::attribute_of_tensor(PyObject* function, PyObject* tensor) {
     autograd::set_grad(python::unwrap(tensor), python::unwrap(inner.get()));
   }
   return inner;
+}
+
+Ref Capture::device_of(PyObject* tensor) {
+  auto input = places_of_tensors.find(tensor);
+  auto made = devices.find(tensor);
+  if (input == places_of_tensors.end() && made == devices.end()) return {};
+  Suspended suspended(*this);
+  PyObject* there =
+      made != devices.end() ? made->second.get() : input->second.first.get();
+  if (python::unwrap(there).impl()->device().is_cpu()) return {};
+  return python::attribute(there, "device");
+}
+
+// Where a call's result is: where it asks for, or its operands are. Null for
+// the CPU.
+Ref Capture::device_of_result(PyObject* name,
+                              PyObject* args,
+                              PyObject* kwargs) {
+  if (is(name, "cpu")) return {};
+  PyObject* asked = kwargs ? PyDict_GetItemString(kwargs, "device") : nullptr;
+  Ref found;
+  bool known = false;
+  for (PyObject* each : python::items_of(args)) {
+    bool says = is_device(each) || (is(name, "to") && PyUnicode_Check(each));
+    if (says && asked == nullptr) asked = each;
+    bool is_list = PyList_CheckExact(each) || PyTuple_CheckExact(each);
+    if (is_list && Py_SIZE(each) > 0) each = PySequence_Fast_ITEMS(each)[0];
+    if (!is_tensor(each)) continue;
+    // Numbers in tensors go with tensors of any device.
+    bool decides =
+        !known || is(name, "to") || (!found && python::unwrap(each).dim() > 0);
+    known = true;
+    if (decides) found = device_of(each);
+  }
+  if (asked != nullptr && asked != Py_None) found = Ref::borrow(asked);
+  bool anywhere = !known && asked == nullptr && !default_device().is_cpu();
+  if (anywhere && contains(library().factories.get(), name)) {
+    Suspended suspended(*this);
+    found = checked(PyObject_CallNoArgs(library().default_device.get()));
+  }
+  if (!found) return found;
+  auto* make = reinterpret_cast<PyObject*>(library().device_type.get());
+  Suspended suspended(*this);
+  found = checked(PyObject_CallOneArg(make, found.get()));
+  Ref kind = python::attribute(found.get(), "type");
+  return is(kind.get(), "cpu") ? Ref() : found;
+}
+
+// Results that are not on the CPU, with an empty tensor of their device.
+void Capture::note_device(PyObject* value, PyObject* device) {
+  if (python::is_sequence(value)) {
+    for (PyObject* each : python::items_of(value)) note_device(each, device);
+  }
+  if (!is_tensor(value) || places_of_tensors.contains(value)) return;
+  Suspended suspended(*this);
+  devices[value] = checked(
+      PyObject_CallMethod(library().cpu_tensor.get(), "to", "O", device));
+}
+
+// Stand-ins are on one device, so that what moves one gives it back: another
+// one in its place.
+Ref Capture::moved(Ref out, PyObject* device) {
+  Ref before = is_tensor(out.get()) ? device_of(out.get()) : Ref();
+  bool same = !before && device == nullptr;
+  if (before && device != nullptr) {
+    same = PyObject_RichCompareBool(before.get(), device, Py_EQ) == 1;
+  }
+  if (same || !nodes.contains(out.get())) return out;
+  Suspended suspended(*this);
+  return checked(PyObject_CallMethod(out.get(), "clone", nullptr));
 }
 
 // Before the function runs: it may change containers among its arguments.
@@ -428,6 +520,21 @@ bool Capture::is_in_memory_of_input(PyObject* tensor) const {
       });
 }
 
+// Ends the graph at what no stand-in knows.
+void Capture::refuse_reading(PyObject* name, PyObject* args) const {
+  if (contains(library().readers.get(), name)) {
+    break_graph(std::string("the value of a tensor is read by ") +
+                PyUnicode_AsUTF8(name));
+  }
+  if (!is(name, "storage_offset")) return;
+  if (offsets_differ) {
+    break_graph("elements of a tensor decide where a view begins");
+  }
+  if (is_in_memory_of_input(PyTuple_GET_ITEM(args, 0))) {
+    break_graph("where a tensor from outside begins");
+  }
+}
+
 PyObject* Capture::record(PyObject* function,
                           PyObject* args,
                           PyObject* kwargs) {
@@ -464,18 +571,7 @@ PyObject* Capture::record(PyObject* function,
     }
   }
   bool pass = is(name.get(), "backward") && begin_pass(kwargs);
-  if (!pass && contains(lib.readers.get(), name.get())) {
-    break_graph(std::string("the value of a tensor is read by ") +
-                PyUnicode_AsUTF8(name.get()));
-  }
-  if (is(name.get(), "storage_offset")) {
-    if (offsets_differ) {
-      break_graph("elements of a tensor decide where a view begins");
-    }
-    if (is_in_memory_of_input(PyTuple_GET_ITEM(args, 0))) {
-      break_graph("where a tensor from outside begins");
-    }
-  }
+  if (!pass) refuse_reading(name.get(), args);
   if (is(name.get(), "__iter__")) {
     Ref rows(record(lib.unbind.get(), args, nullptr));
     return checked(PyObject_GetIter(rows.get())).release();
@@ -498,6 +594,10 @@ PyObject* Capture::record(PyObject* function,
                             : call_of(function, args, kwargs);
   Ref out = result_for_stand_ins(name.get(), function, args, kwargs);
   if (!out) return record_with_items(name.get(), function, args, kwargs);
+  Ref device = device_of_result(name.get(), args, kwargs);
+  if (is(name.get(), "to") || is(name.get(), "cpu") || is(name.get(), "cuda")) {
+    out = moved(std::move(out), device.get());
+  }
   record_assertions();
   if (pass) end_pass();
   if (is(name.get(), "__set__")) written_grads.insert(self);
@@ -505,6 +605,7 @@ PyObject* Capture::record(PyObject* function,
     note_place(call);
     note_modes();
     note_result(out.get(), entry.graph.add_call(std::move(call)));
+    if (device) note_device(out.get(), device.get());
   }
   return out.release();
 }

@@ -106,6 +106,8 @@ def _module():
             "push_mode": _C._push_on_torch_function_stack,
             "pop_mode": _C._pop_torch_function_stack,
             "last_mode": _last_mode,
+            "has_modes": _C._has_function_modes,
+            "default_device": _C._get_default_device,
             "getitem": getitem,
             "factories": _FACTORIES,
             "readers": _operators.READERS,

@@ -156,7 +156,11 @@ def _add_call(graph, function, args, kwargs):
         return graph.call_method(name, args, kwargs)
     owner = getattr(function, "__self__", None)
     if isinstance(owner, type) and issubclass(owner, _C._FunctionBase):
-        return graph.call_function(_named(function, owner), args)
+        named = _named(function, f"{owner.__name__}_apply", owner.__module__)
+        return graph.call_function(named, args)
+    if name == "__torch_function__":
+        # Of the first argument, a class, which may have another one of that name.
+        return graph.call_function(_named(function, "torch_function"), args)
     if _is_of_level(function) or _is_own_method(function):
         return graph.call_method(function.__name__, args, kwargs)
     return graph.call_function(function, args, kwargs)
@@ -175,13 +179,13 @@ def _is_own_method(function) -> bool:
     return own and is_method and isinstance(function, types.FunctionType)
 
 
-def _named(function, owner):
-    """`owner.apply` as a function of Python, to which generated code gives a name."""
+def _named(function, name: str, module: str = "captured"):
+    """A method as a function of Python, to which generated code gives a name."""
 
     def call(*args):
         return function(*args)
 
-    call.__name__ = call.__qualname__ = f"{owner.__name__}_apply"
-    # Of the program, not of this package: it has no path that could be spelled.
-    call.__module__ = owner.__module__
+    call.__name__ = call.__qualname__ = name
+    # Not of this package: it has no path that could be spelled.
+    call.__module__ = module
     return call

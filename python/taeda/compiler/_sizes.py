@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import taeda
 from taeda import _shapes
+from taeda._symbols import symbol_text
 from taeda.fx.experimental._sizes import Sizes
 from taeda.fx.experimental.symbolic_shapes import (
     ConstraintViolationError,
@@ -33,6 +34,11 @@ class FloatInput(taeda.SymFloat):
         from taeda import _capture
 
         return _capture.fixed_number(self)
+
+    def _is_number(self) -> bool:
+        from taeda import _capture
+
+        return _capture.is_capturing()
 
 
 class SizeText(str):
@@ -84,7 +90,7 @@ def _ceil(o):
 def _is_of_data(o) -> bool:
     """Whether a float depends on one that is known when the graph runs."""
     if isinstance(o, FloatInput):
-        return str(o).startswith("zuf")
+        return symbol_text(o).startswith("zuf")
     return isinstance(o, taeda.SymFloat) and any(map(_is_of_data, o._parts))
 
 
@@ -144,7 +150,6 @@ _FUNCTIONS = {
     int: _int,
     float: _float,
     len: _len,
-    repr: lambda o: repr(o) if isinstance(o, taeda.Tensor) else str(o),
     min: _extremum(min, taeda.sym_min),
     max: _extremum(max, taeda.sym_max),
     math.sqrt: taeda.sym_sqrt,

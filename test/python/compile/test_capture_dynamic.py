@@ -257,3 +257,15 @@ def test_slices_of_sizes_in_a_graph_with_a_write() -> None:
     compiled = taeda.compile(f, backend="eager", dynamic=True)
     for length in (7, 9):
         assert compiled(taeda.ones(length)).tolist() == [3.0] * length
+
+
+def test_a_size_shares_a_symbol_that_is_known_as_another_ones_sum() -> None:
+    def f(x, y):
+        return y + 1 if x.shape[1] + 1 == x.shape[0] else y - 1
+
+    compiled = taeda.compile(f, dynamic=True)
+    for shape in ((4, 3), (4, 3), (6, 5), (5, 5), (9, 8)):
+        x, y = taeda.zeros(shape), taeda.zeros(shape)
+        assert compiled(x, y).equal(f(x, y))
+        wider = taeda.zeros(shape[0], shape[1] + 1)
+        assert compiled(x, wider).equal(f(x, wider))

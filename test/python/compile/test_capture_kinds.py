@@ -288,3 +288,69 @@ def test_sizes_layouts_and_memory_formats_are_arguments() -> None:
         found, want = compiled(*args), f(*args)
         assert taeda.equal(found[0], want[0])
         assert found[1:] == want[1:] and type(found[1]) is taeda.Size
+
+
+class Doubled(taeda.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        out = super().__torch_function__(func, types, args, kwargs or {})
+        return out * 2 if func is taeda.add else out
+
+
+@pytest.mark.parametrize("kind", (Tagged, Doubled))
+@pytest.mark.parametrize("dynamic", (None, True))
+@pytest.mark.parametrize("backend", ("inductor", lambda module, inputs: module))
+def test_results_of_graphs_are_of_their_classes(kind, dynamic, backend) -> None:
+    def function(x, y):
+        return taeda.add(x, y), (x * y).sum(), (y + 1).as_subclass(kind), y * 2
+
+    compiled = taeda.compile(function, dynamic=dynamic, backend=backend)
+    given = taeda.arange(3.0).as_subclass(kind), taeda.ones(3)
+    for have, want in zip(compiled(*given), function(*given), strict=True):
+        assert type(have) is type(want)
+        assert have.as_subclass(taeda.Tensor).equal(want.as_subclass(taeda.Tensor))
+
+
+class Pair(tuple):
+    """Its items are not the arguments of its class."""
+
+    def __new__(cls, a, b, scale=2):
+        made = super().__new__(cls, (a * scale, b))
+        made.scale = scale
+        return made
+
+    def __getitem__(self, i):
+        return super().__getitem__(i) + self.scale
+
+
+class Seen(dict):
+    def __new__(cls, key):
+        return super().__new__(cls)
+
+    def __init__(self, key):
+        self[key] = key
+
+
+def test_containers_whose_classes_have_a_new_of_their_own(same) -> None:
+    def made(x):
+        return Pair(x, 3), Seen("a"), x + 1
+
+    def through(pair, seen):
+        seen["c"] = pair[0] + pair.scale
+        return pair, list(pair), len(pair), seen
+
+    def kept(x):
+        pair, seen = Pair(x, 3, scale=4), Seen("b")
+        x.sum().item()
+        return pair[0] * 2, pair, seen, pair.scale
+
+    for function in (made, kept):
+        have, want = taeda.compile(function)(X := taeda.ones(2)), function(X)
+        same(have, want)
+        assert [type(v) for v in have] == [type(v) for v in want]
+    compiled = taeda.compile(through, fullgraph=True)
+    for scale in (2, 5):
+        given = Pair(taeda.ones(2), 1, scale=scale), Seen("d")
+        have = compiled(*given)
+        same(have, through(Pair(taeda.ones(2), 1, scale=scale), Seen("d")))
+        assert have[0] is given[0]

@@ -298,3 +298,32 @@ def test_numbers_of_keys_that_look_alike():
     compiled = taeda.compile(weighed, backend=lambda module, inputs: module.forward)
     for weights[second] in (30, 31, 32):
         assert compiled(taeda.ones(1)).item() == weighed(taeda.ones(1)).item()
+
+
+_ON_SYMBOLS = """
+f'{n}{q}' | f'{n!r:>4}{[n]}' | str([n, q]) | repr((n, {'a': q})) | '%d-%s' % (n, q)
+ascii(n) | ' '.join(map(str, (n, q))) | f'{q:.2f}{n + q}' | f'{x.shape}' | str(n > 5)
+n ** (n - 2) | 2 ** n | n ** -1 | round(n, -1) | round(n, 1) | n.__class__ | q.__class__
+n.bit_count() | n.to_bytes(2, 'big') | q.real | kind_of(n) | kind_of(q) | x.chunk(2)
+""".replace("\n", " | ").strip(" |")
+
+
+def _kind_of(v):
+    match v:
+        case int(number):
+            return "int", number
+        case float():
+            return "float"
+    return None
+
+
+@pytest.mark.parametrize("text", _ON_SYMBOLS.split(" | "))
+def test_symbols_are_numbers_to_a_program(text) -> None:
+    space = {"kind_of": _kind_of}
+    exec(f"def function(x, n, q):\n    return {text}, x + 1", space)
+    compiled = taeda.compile(space["function"], dynamic=True)
+    for n in (4, 7, 16):
+        given = taeda.arange(1.0 + n), n, n + 0.5
+        (want, _), (have, _) = space["function"](*given), compiled(*given)
+        assert type(have) is type(want)
+        assert _equal(have, want)

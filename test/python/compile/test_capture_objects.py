@@ -490,3 +490,22 @@ def test_branches_by_elements_under_fullgraph(backend) -> None:
     compiled = taeda.compile(program, backend=backend, fullgraph=True)
     for x in (taeda.ones(3), -taeda.ones(3)):
         assert compiled(x).equal(program(x))
+
+
+OUTSIDE = 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    (
+        "eval('x * k + OUTSIDE')",
+        "globals()['OUTSIDE'] + k",
+        "exec('k = OUTSIDE') or k",
+        "[eval('i + OUTSIDE', {'i': i, **globals()}) for i in range(k)]",
+    ),
+)
+@pytest.mark.parametrize("before", ("", "x.sum().item()"))
+def test_names_are_looked_up_where_the_program_stands(text, before, same) -> None:
+    space = {"OUTSIDE": 7}
+    exec(f"def function(x):\n    k = 3\n    {before}\n    return {text}, x", space)
+    same(taeda.compile(space["function"])(X := taeda.ones(2)), space["function"](X))

@@ -6,6 +6,7 @@ import ast
 import operator
 
 import taeda
+from taeda._symbols import symbol_text
 from taeda.fx.node import Node
 
 __all__ = ["Sizes"]
@@ -55,17 +56,17 @@ class Sizes:
         """Notes the sizes of a tensor that are symbols."""
         for dim, size in enumerate(tensor.shape):
             if isinstance(size, taeda.SymInt):
-                self.sources.setdefault(repr(size), (proxy, dim, size))
+                self.sources.setdefault(symbol_text(size), (proxy, dim, size))
 
     def learn_number(self, number, proxy) -> None:
         """Notes an input, or a number out of a tensor, that is a symbol itself."""
-        self.made.setdefault(repr(number), proxy.node)
+        self.made.setdefault(symbol_text(number), proxy.node)
 
     def node(self, size):
         """The node of a number; what it is where it is fixed."""
         if isinstance(size, taeda.SymInt) and size.node.is_fixed():
             return int(size)
-        return self.read(repr(size))
+        return self.read(symbol_text(size))
 
     def read(self, text: str):
         """The node of an expression."""
