@@ -227,9 +227,12 @@ Tensor std_grad(const Tensor& grad,
                 OptionalDims dims,
                 const Correction& correction,
                 bool keepdim) {
-  Tensor share = ops::div(grad, ops::mul(result, Scalar(2.0)));
-  Tensor safe = ops::where(ops::eq(result, Scalar(0)), Scalar(0.0), share);
-  return var_grad(safe, self, dims, correction, keepdim);
+  // Divisors are finite where their quotient is left out, see Note [Arms of
+  // selects].
+  Tensor none = ops::eq(result, Scalar(0));
+  Tensor twice = ops::mul(ops::masked_fill(result, none, Scalar(1)), Scalar(2));
+  Tensor share = ops::where(none, Scalar(0.0), ops::div(grad, twice));
+  return var_grad(share, self, dims, correction, keepdim);
 }
 
 namespace {
@@ -332,11 +335,15 @@ Tensor norm_grad(const Tensor& grad,
     Tensor share = ops::div(g, ops::sum(mask, dims, /*keepdim=*/true));
     return ops::mul(ops::sgn(self), ops::mul(share, mask));
   }
-  Tensor power = ops::pow(ops::abs(self), Scalar(p < 2 ? p - 1 : p - 2));
+  Tensor magnitudes = ops::abs(self), zero;
   if (p < 1) {
-    power = ops::masked_fill(power, ops::eq(self, Scalar(0)), Scalar(0));
+    zero = ops::eq(self, Scalar(0));
+    magnitudes = ops::masked_fill(magnitudes, zero, Scalar(1));
   }
+  Tensor power = ops::pow(magnitudes, Scalar(p < 2 ? p - 1 : p - 2));
+  if (p < 1) power = ops::masked_fill(power, zero, Scalar(0));
   Tensor scaled = ops::mul(p < 2 ? ops::sgn(self) : self, power);
+  size = ops::masked_fill(size, none, Scalar(1));
   Tensor scale = ops::div(g, ops::pow(size, Scalar(p - 1)));
   return ops::mul(scaled, ops::masked_fill(scale, none, Scalar(0)));
 }
