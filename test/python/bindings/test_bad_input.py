@@ -54,6 +54,13 @@ PHRASES = {
     "m.zeros(-1)": "negative dimension -1",
     "m.ones(2, -3)": "negative dimension -3",
     f"m.randn({HUGE})": "overflow",
+    f"m.randn({HUGE}, {HUGE}, out=m.empty(0))": "overflow",
+    f"m.eye({HUGE}, out=m.empty(0))": "overflow",
+    "m.triu_indices(2, 2**63 - 1)": "overflow",
+    "m.tril_indices(2**40, 2**40)": "overflow",
+    "m._convert_indices_from_coo_to_csr(m.tensor([0]), 2**63 - 1)": "overflow",
+    "m.ops.aten.value_selecting_reduction_backward("
+    "m.ones(1), 0, m.tensor([7]), [3], True)": "out of bounds",
     f"m.arange(0, {HUGE})": "",
     "m.arange(0, 1, -1)": "upper bound and lower bound inconsistent with step sign",
     f"m.ones(1).expand({HUGE}, 4)": "overflow",
