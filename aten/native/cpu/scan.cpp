@@ -172,10 +172,10 @@ void cumsum_cpu(const Tensor& self,
                 int64_t dim,
                 std::optional<ScalarType>,
                 const Tensor& out) {
-  scan_into(self, dim, out, [](auto a, auto b) { return a + b; });
+  scan_into(self, dim, out, []<class T>(T a, T b) { return sum_of<T>(a, b); });
 }
 void reverse_cumsum_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
-  auto add = [](auto a, auto b) { return a + b; };
+  auto add = []<class T>(T a, T b) { return sum_of<T>(a, b); };
   scan_into(self, dim, out, add, /*backwards=*/true);
 }
 void cumprod_cpu(const Tensor& self,

@@ -57,6 +57,7 @@ PHRASES = {
     f"m.randn({HUGE}, {HUGE}, out=m.empty(0))": "overflow",
     f"m.eye({HUGE}, out=m.empty(0))": "overflow",
     "m.triu_indices(2, 2**63 - 1)": "overflow",
+    "m._foreach_norm([m.ones(7)], 2, dtype=m.int32)": "floating point or complex",
     "m.tril_indices(2**40, 2**40)": "overflow",
     "m._convert_indices_from_coo_to_csr(m.tensor([0]), 2**63 - 1)": "overflow",
     "m.ops.aten.value_selecting_reduction_backward("
