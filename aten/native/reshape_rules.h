@@ -2,6 +2,7 @@
 #pragma once
 
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/c10/core/strides.h>
 
 #include <algorithm>
 #include <optional>

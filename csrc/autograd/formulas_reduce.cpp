@@ -335,15 +335,11 @@ Tensor norm_grad(const Tensor& grad,
     Tensor share = ops::div(g, ops::sum(mask, dims, /*keepdim=*/true));
     return ops::mul(ops::sgn(self), ops::mul(share, mask));
   }
-  Tensor magnitudes = ops::abs(self), zero;
+  Tensor power = ops::pow(ops::abs(self), Scalar(p < 2 ? p - 1 : p - 2));
   if (p < 1) {
-    zero = ops::eq(self, Scalar(0));
-    magnitudes = ops::masked_fill(magnitudes, zero, Scalar(1));
+    power = ops::masked_fill(power, ops::eq(self, Scalar(0)), Scalar(0));
   }
-  Tensor power = ops::pow(magnitudes, Scalar(p < 2 ? p - 1 : p - 2));
-  if (p < 1) power = ops::masked_fill(power, zero, Scalar(0));
   Tensor scaled = ops::mul(p < 2 ? ops::sgn(self) : self, power);
-  size = ops::masked_fill(size, none, Scalar(1));
   Tensor scale = ops::div(g, ops::pow(size, Scalar(p - 1)));
   return ops::mul(scaled, ops::masked_fill(scale, none, Scalar(0)));
 }
