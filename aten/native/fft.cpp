@@ -346,7 +346,17 @@ Tensor fft_hfftn(const Tensor& self, Lengths s, Lengths dim, Norm norm) {
 }
 Tensor fft_ihfftn(const Tensor& self, Lengths s, Lengths dim, Norm norm) {
   Extent extent = extent_of(self, s, dim);
-  return ops::conj(from_real("ihfftn", self, extent, norm, false));
+  if (extent.dims.size() < 2) {
+    return ops::conj(from_real("ihfftn", self, extent, norm, false));
+  }
+  // Along the last dim first: a result lies as the last transform leaves it,
+  // and is no view of its conjugate.
+  Tensor x = resized(promoted_real("ihfftn", self), extent);
+  int64_t divisor = divisor_of(norm, false), last = extent.dims.back();
+  extent.dims.pop_back();
+  Tensor half = ops::_fft_r2c(x, {last}, divisor, /*onesided=*/true);
+  return ops::_fft_c2c(
+      ops::conj(half), extent.dims, divisor, /*forward=*/false);
 }
 
 }  // namespace taeda::native

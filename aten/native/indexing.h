@@ -32,13 +32,16 @@ decltype(auto) visit_size(size_t size, F&& f) {
   }
 }
 
-// a + b in the type that sums of T are made in.
+// a + b in the type that sums of T are made in; those of integers wrap.
 template <class T>
 inline T sum_of(T a, T b) {
   if constexpr (std::is_same_v<T, bool>) {
     return a || b;
+  } else if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
   } else if constexpr (std::is_arithmetic_v<T>) {
-    return static_cast<T>(a + b);
+    return a + b;
   } else if constexpr (requires { a.imag(); }) {
     using R = typename T::value_type;
     return T(sum_of<R>(a.real(), b.real()), sum_of<R>(a.imag(), b.imag()));
@@ -50,8 +53,12 @@ template <class T>
 inline T product_of(T a, T b) {
   if constexpr (std::is_same_v<T, bool>) {
     return a && b;
+  } else if constexpr (std::is_integral_v<T>) {
+    // Not through the promoted int: 65535 * 65535 overflows it.
+    using U = decltype(std::make_unsigned_t<T>(0) + 0u);
+    return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
   } else if constexpr (std::is_arithmetic_v<T>) {
-    return static_cast<T>(a * b);
+    return a * b;
   } else if constexpr (requires { a.imag(); }) {
     using R = typename T::value_type;
     using S = std::conditional_t<std::is_same_v<R, double>, double, float>;

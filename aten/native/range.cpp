@@ -14,6 +14,7 @@
 #include <taeda/gen/ops/logspace.h>
 
 #include <cmath>
+#include <limits>
 
 namespace taeda::native {
 
@@ -282,6 +283,27 @@ TAEDA_SPACES_OUT(Scalar, Tensor)
 
 namespace {
 
+// Elements with column - row >= offset (upper) or <= offset: of the lower ones
+// there are rows whose number grows by one, between those with none and with
+// all columns.
+int64_t triangle_count(std::string_view op,
+                       bool upper,
+                       int64_t rows,
+                       int64_t cols,
+                       int64_t offset) {
+  using Wide = __int128;
+  int64_t last = upper ? offset - 1 : offset;
+  int64_t none = std::clamp<int64_t>(-last, 0, rows);
+  int64_t all = std::clamp<int64_t>(cols - 1 - last, none, rows);
+  Wide growing = Wide(all - none) * (Wide(none) + all + 1 + 2 * Wide(last)) / 2;
+  Wide count = growing + Wide(rows - all) * cols;
+  if (upper) count = Wide(rows) * cols - count;
+  TAEDA_CHECK(count <= std::numeric_limits<int64_t>::max(),
+              op,
+              ": the number of elements overflows int64");
+  return static_cast<int64_t>(count);
+}
+
 template <class I>
 void plan_triangle(Plan<I>& plan,
                    bool upper,
@@ -292,12 +314,11 @@ void plan_triangle(Plan<I>& plan,
                    MaybeLayout layout) {
   TAEDA_CHECK(rows >= 0, "row must be non-negative, got ", rows);
   TAEDA_CHECK(cols >= 0, "col must be non-negative, got ", cols);
+  constexpr int64_t kMost = int64_t{1} << 61;
+  TAEDA_CHECK(
+      rows <= kMost && cols <= kMost, plan.op(), ": sizes overflow int64");
   offset = clamped_offset(offset, rows, cols);
-  int64_t count = 0;
-  each_triangle_row(
-      upper, rows, cols, offset, [&](int64_t, int64_t a, int64_t b) {
-        count += b - a;
-      });
+  int64_t count = triangle_count(plan.op(), upper, rows, cols, offset);
   plan_size<I>(plan, {I(2), I(count)}, dtype.value_or(kLong), layout);
 }
 

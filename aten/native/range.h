@@ -66,7 +66,9 @@ void plan_space(Plan<I>& plan,
 template <class F>
 void each_triangle_row(
     bool upper, int64_t rows, int64_t cols, int64_t offset, F&& f) {
-  for (int64_t r = 0; r < rows; ++r) {
+  int64_t first = upper ? 0 : std::clamp<int64_t>(-offset, 0, rows);
+  int64_t last = upper ? std::clamp<int64_t>(cols - offset, 0, rows) : rows;
+  for (int64_t r = first; r < last; ++r) {
     int64_t edge = std::clamp<int64_t>(r + offset + (upper ? 0 : 1), 0, cols);
     if (upper) {
       f(r, edge, cols);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/c10/core/strides.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace taeda::native {
@@ -52,16 +54,18 @@ std::optional<SmallVector<Int, 5>> view_strides(ArrayRef<Int> sizes,
                                                 ArrayRef<Int> strides,
                                                 ArrayRef<Int> shape) {
   SmallVector<Int, 5> out(shape.size());
-  Int numel = 1;
-  for (Int s : sizes) numel *= s;
-  if (numel == 0) {
+  bool empty = false;
+  if constexpr (std::is_same_v<Int, int64_t>) {
+    // The product may be beyond int64, where one of the sizes is 0.
+    empty = std::ranges::find(sizes, Int(0)) != sizes.end();
+  } else {
+    Int numel = 1;
+    for (Int s : sizes) numel *= s;
+    empty = numel == 0;
+  }
+  if (empty) {
     if (sizes == shape) return SmallVector<Int, 5>(strides);
-    Int running = 1;
-    for (size_t d = shape.size(); d-- > 0;) {
-      out[d] = running;
-      running *= shape[d] > 1 ? shape[d] : Int(1);
-    }
-    return out;
+    return taeda::strides::contiguous(shape);
   }
   size_t left = shape.size();  // new dims not yet placed, outermost first
   Int run = 1;                 // elements of the current dense run

@@ -6,13 +6,29 @@
 
 namespace taeda::strides {
 
+namespace {
+
+// The step over a dim of this size. Sizes of a tensor without elements may have
+// a product beyond int64: its strides wrap; of others the number of elements is
+// refused.
+SymInt step_over(const SymInt& size, const SymInt& step) {
+  return step * sym_max(size, SymInt(1));
+}
+int64_t step_over(int64_t size, int64_t step) {
+  return static_cast<int64_t>(
+      static_cast<uint64_t>(step) *
+      static_cast<uint64_t>(std::max<int64_t>(size, 1)));
+}
+
+}  // namespace
+
 template <class I>
 Dims<I> contiguous(ArrayRef<I> sizes) {
   Dims<I> strides(sizes.size());
   I running = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = running;
-    running *= sym_max(sizes[i], I(1));
+    running = step_over(sizes[i], running);
   }
   return strides;
 }
@@ -37,7 +53,7 @@ Dims<I> of_format(ArrayRef<I> sizes, MemoryFormat format) {
   I running = 1;
   for (size_t i = rank; i-- > 0;) {
     strides[order[i]] = running;
-    running *= sym_max(sizes[order[i]], I(1));
+    running = step_over(sizes[order[i]], running);
   }
   return strides;
 }
@@ -114,7 +130,7 @@ Dims<I> preserved(ArrayRef<I> sizes, ArrayRef<I> strides) {
   I running = 1;
   for (size_t d : order) {
     result[d] = running;
-    running *= sym_max(sizes[d], I(1));
+    running = step_over(sizes[d], running);
   }
   return result;
 }

@@ -227,9 +227,12 @@ Tensor std_grad(const Tensor& grad,
                 OptionalDims dims,
                 const Correction& correction,
                 bool keepdim) {
-  Tensor share = ops::div(grad, ops::mul(result, Scalar(2.0)));
-  Tensor safe = ops::where(ops::eq(result, Scalar(0)), Scalar(0.0), share);
-  return var_grad(safe, self, dims, correction, keepdim);
+  // Divisors are finite where their quotient is left out, see Note [Arms of
+  // selects].
+  Tensor none = ops::eq(result, Scalar(0));
+  Tensor twice = ops::mul(ops::masked_fill(result, none, Scalar(1)), Scalar(2));
+  Tensor share = ops::where(none, Scalar(0.0), ops::div(grad, twice));
+  return var_grad(share, self, dims, correction, keepdim);
 }
 
 namespace {

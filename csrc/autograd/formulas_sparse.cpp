@@ -54,6 +54,27 @@ Tensor sparse_of_values(const Tensor& values, const Tensor& self) {
       p.offsets, p.indices, values, self.sizes(), {}, self.layout());
 }
 
+bool holds_entries(const Tensor& grad,
+                   std::initializer_list<const Tensor*> others) {
+  bool sparse = false;
+  for (const Tensor* t : others) {
+    if (!t->defined() || t->sizes() != grad.sizes()) return false;
+    sparse |= is_sparse(*t);
+  }
+  // Second derivatives record what was called.
+  return sparse && !grad_enabled();
+}
+
+Tensor values_at_entries(const Tensor& t, const Tensor& grad) {
+  if (!is_sparse(grad)) return is_sparse(t) ? ops::to_dense(t) : t;
+  if (t.impl() == grad.impl()) return parts_of(grad).values;
+  return sparse_values_gradient(t, grad);
+}
+
+Tensor of_entries(const Tensor& values, const Tensor& grad) {
+  return is_sparse(grad) ? sparse_of_values(values, grad) : values;
+}
+
 Tensor to_dense_gradient(const Tensor& grad,
                          const Tensor& self,
                          std::optional<bool> masked_grad) {

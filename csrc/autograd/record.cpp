@@ -1,4 +1,5 @@
 #include <taeda/csrc/autograd/record.h>
+#include <taeda/gen/ops/where.h>
 #include <taeda/gen/ops/zeros.h>
 
 namespace taeda::autograd {
@@ -35,6 +36,16 @@ std::vector<ScalarType> dtypes_of(TensorList list) {
   out.reserve(list.size());
   for (const Tensor& t : list) out.push_back(t.dtype());
   return out;
+}
+
+Tensor where_used(const Tensor& unused,
+                  const Tensor& operand,
+                  const Tensor& grad) {
+  Tensor used = ops::where(unused, Scalar(2), operand);
+  // A tensor of no dims does not widen the dtype of those it is computed with.
+  bool widens = operand.dim() == 0 && used.dim() > 0;
+  return widens && is_floating(used.dtype()) ? cast_to(used, grad.dtype())
+                                             : used;
 }
 
 void missing_derivative(const char* op, const char* what) {

@@ -4,6 +4,7 @@
 #include <taeda/csrc/autograd/engine.h>
 #include <taeda/csrc/autograd/fields.h>
 #include <taeda/csrc/autograd/formulas.h>
+#include <taeda/csrc/autograd/formulas_sparse.h>
 #include <taeda/csrc/autograd/inplace.h>
 #include <taeda/csrc/autograd/saved_variable.h>
 #include <taeda/csrc/autograd/scalar_math.h>
@@ -181,8 +182,16 @@ bool can_fuse(const Tensor& grad, const T&... others) {
 inline bool is_small_float(const Tensor& t) {
   return t.defined() && (t.dtype() == kHalf || t.dtype() == kBFloat16);
 }
+// The same calls give no result where they meet sparse tensors (1 + self has no
+// zeros): those are computed for the entries of the gradient.
 template <class F, class... T>
 Tensor rounded_once(F&& derivative, const Tensor& grad, const T&... others) {
+  if (holds_entries(grad, {&others...})) [[unlikely]] {
+    Tensor values = rounded_once(derivative,
+                                 values_at_entries(grad, grad),
+                                 values_at_entries(others, grad)...);
+    return of_entries(values, grad);
+  }
   bool narrow = is_small_float(grad) &&
                 ((!others.defined() || others.dtype() == grad.dtype() ||
                   is_integral(others.dtype(), /*include_bool=*/true)) &&
@@ -193,6 +202,11 @@ Tensor rounded_once(F&& derivative, const Tensor& grad, const T&... others) {
   };
   return cast_to(derivative(widened(grad), widened(others)...), grad.dtype());
 }
+// See Note [Arms of selects]: 2 where `unused`, a number at which no logarithm,
+// power, root or inverse is infinite.
+TAEDA_API Tensor where_used(const Tensor& unused,
+                            const Tensor& operand,
+                            const Tensor& grad);
 template <class... T>
 bool any_complex(const T&... tensors) {
   return ((tensors.defined() && tensors.is_complex()) || ...);

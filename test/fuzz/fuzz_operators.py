@@ -20,8 +20,9 @@ from tools.codegen.schema_types import Argument, Schema, Type
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTED = (RuntimeError, ValueError, TypeError, IndexError, OverflowError)
-# Sizes between these and the small ones would be allocated and filled.
-EXTREME = (2**31, 2**55, 2**62, 2**63 - 1, -(2**63), -(2**40))
+# Sizes between these and the small ones would be allocated and filled: of a number
+# beyond 32 bits that is no size there is the negative alone.
+EXTREME = (2**45, 2**55, 2**62, 2**63 - 1, -(2**63), -(2**40), -(2**31) - 1)
 FLOATS = (0.0, 1.0, -1.0, 0.5, 1e-30, 1e30, float("inf"), float("-inf"), float("nan"))
 WORDS = ("none", "mean", "sum", "floor", "trunc", "tanh", "linear", "reflect", "ij", "")
 DTYPES = list(

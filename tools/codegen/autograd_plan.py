@@ -293,7 +293,8 @@ def _composed(op: Operator, expr: Expr, scalars: set[str]) -> tuple[str, str]:
     """The composition of operators, and what it lacks."""
     try:
         # Of real tensors the conjugate is the tensor: no call at all.
-        text = compose(expr, scalars).replace("ops::conj(", "conj_of(")
+        text = compose(expr, scalars, differentiable=True)
+        text = text.replace("ops::conj(", "conj_of(")
     except CodegenError as error:
         return "", str(error.message)
     return text, missing_function(op, text)

@@ -22,6 +22,8 @@ from .expr_ast import (
     Logic,
     Name,
     Unary,
+    names,
+    walk,
 )
 from .expr_functions import CONSTANTS, FUNCTIONS
 
@@ -57,6 +59,7 @@ class _Term:
 class _Composer:
     scalars: Collection[str]
     like: str
+    differentiable: bool = False
 
     def lift(self, term: _Term, like: str | None = None) -> str:
         """A scalar as a tensor of the shape and dtype of another."""
@@ -129,11 +132,38 @@ class _Composer:
         test = self.term(expr.test)
         then, other = self.term(expr.then), self.term(expr.other)
         if not test.is_scalar:
+            if self.differentiable:
+                inverse = f"ops::logical_not({test.text})"
+                then = self.guarded(expr.then, then, inverse)
+                other = self.guarded(expr.other, other, test.text)
             return _Term(f"ops::where({test.text}, {then.text}, {other.text})", False)
         choice = f"scalar_math::is_true({test.text})"
         if then.is_scalar and other.is_scalar:
             return _Term(f"({choice} ? {then.text} : {other.text})", True)
         return _Term(f"({choice} ? {self.lift(then)} : {self.lift(other)})", False)
+
+    def guarded(self, arm: Expr, term: _Term, unused: str) -> _Term:
+        """An arm of a select that is finite where it is not selected.
+
+        Note [Arms of selects]
+        A select gives an element that it leaves out no gradient, 0 times what the arm
+        would have had: NaN, where that is infinite. What arms compute from are numbers
+        that nothing is singular at there.
+        """
+        tensors, numbers = _singular_in(arm, {self.like}, self.scalars)
+        if not (tensors or numbers) or term.is_scalar:
+            return term
+        if numbers:
+            kept = frozenset(self.scalars) - numbers
+            term = _Composer(kept, self.like, True).term(arm)
+        variables = sorted(tensors | numbers)
+        parameters = ", ".join(f"const Tensor& {name}" for name in variables)
+        values = []
+        for name in variables:
+            value = self.lift(_Term(name, name in numbers), self.like)
+            values.append(f"where_used({unused}, {value}, {self.like})")
+        body = f"[&]({parameters}) -> Tensor {{ return {term.text}; }}"
+        return _Term(f"{body}({', '.join(values)})", False)
 
     def cast(self, expr: Cast) -> _Term:
         value = self.term(expr.operand)
@@ -192,7 +222,34 @@ def _scalar_constant(expr: Constant) -> str:
     return f"Scalar({_SPECIAL_NUMBERS.get(expr.name, repr(value))})"
 
 
-def compose(expr: Expr, scalars: Collection[str] = (), like: str = "grad") -> str:
-    """`ops::mul(grad, ops::exp(self))`; a scalar result becomes full_like `like`."""
-    composer = _Composer(scalars, like)
+def _singular_in(
+    arm: Expr, linear: Collection[str], scalars: Collection[str]
+) -> tuple[set[str], set[str]]:
+    """The tensors that functions and divisors are computed from, and the numbers that
+    some of them are computed from alone."""
+    tensors: set[str] = set()
+    numbers: set[str] = set()
+    for node in walk(arm):
+        if isinstance(node, Call) and node.function != "conj":
+            found = names(node) - set(linear)
+        elif isinstance(node, Binary) and node.op == "/":
+            found = names(node.right) - set(linear)
+        else:
+            continue
+        alone = found <= set(scalars)
+        (numbers if alone else tensors).update(found)
+    return tensors - set(scalars), numbers
+
+
+def compose(
+    expr: Expr,
+    scalars: Collection[str] = (),
+    like: str = "grad",
+    differentiable: bool = False,
+) -> str:
+    """`ops::mul(grad, ops::exp(self))`; a scalar result becomes full_like `like`.
+
+    `differentiable`: its derivatives have no NaN of elements that are not selected.
+    """
+    composer = _Composer(scalars, like, differentiable)
     return composer.lift(composer.term(expr))

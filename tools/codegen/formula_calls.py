@@ -20,7 +20,7 @@ _KNOWN_TYPES = {
     *("Scalar", "Tensor", "IntArrayRef", "DimVector", "OptionalTensor", "ScalarType"),
     *("TensorGeometry", "Device", "SymInt", "SymIntArrayRef"),
 }
-_GENERATED = {"any_complex", "no_complex_derivative"}
+_GENERATED = {"any_complex", "no_complex_derivative", "where_used"}
 
 
 def over_symbols(op: Operator, text: str) -> str:

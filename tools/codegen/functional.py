@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .axes import Axes
+from .errors import CodegenError
 from .record_types import Autocast, Doc, Forms, Kernel, Overload, Record
 from .schema import Argument, Return, Schema
 from .yaml_fields import Text
@@ -31,7 +32,11 @@ def functional_records(records: list[Record]) -> list[Record]:
         ]
         if overloads:
             name = f"{base}_functional" if base in by_name else base
-            found.append(_record(record, Text(name, record.location), overloads))
+            try:
+                made = _record(record, Text(name, record.location), overloads)
+            except CodegenError as error:
+                raise error.at(record.location) from None
+            found.append(made)
     return found
 
 
@@ -117,6 +122,8 @@ def _copy(a: Argument) -> str:
 def _axes(writing: Overload) -> Axes:
     """Results have the axes of the arguments that they stand for."""
     axes = writing.body.axes
+    if axes is None:
+        raise CodegenError("a kernel that writes needs axes")
     if axes.opaque:
         return axes
     inputs = [a.name for a in writing.schema.tensor_args]

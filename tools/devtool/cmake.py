@@ -99,6 +99,7 @@ def _link(link: pathlib.Path, target: pathlib.Path) -> None:
         link.unlink()
     elif link.exists():
         raise Failure(f"{link} is in the way of a link to {target}")
+    link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(os.path.relpath(target, link.parent))
 
 

@@ -37,7 +37,9 @@ def run(
     path = kept / f"{library}-{file.replace('/', '-')}-{mark}.jsonl"
     if library == "torch" and path.exists():
         return _read(path)
-    path.unlink(missing_ok=True)
+    # A run that is killed, with this process or alone, leaves no whole outcomes.
+    part = path.with_suffix(".part")
+    part.unlink(missing_ok=True)
     places = [str(ROOT), str(tests)]
     if library == "here":
         places.insert(1, str(ROOT / "python"))
@@ -45,7 +47,7 @@ def run(
         **os.environ,
         "PYTHONPATH": os.pathsep.join(places),
         "TESTED_LIBRARY": library,
-        "TEST_OUTCOMES": str(path),
+        "TEST_OUTCOMES": str(part),
         "TEST_LIMIT": str(test_limit),
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -64,9 +66,9 @@ def run(
             code = "the limit of time"
     if code not in (0, 1):
         print(f"{library} {file}: pytest ended with {code}, see {log}")
-    rows = _read(path)
-    if library == "torch" and code not in (0, 1):
-        path.unlink(missing_ok=True)
+    rows = _read(part)
+    if code in (0, 1) and part.exists():
+        part.replace(path)
     return rows
 
 

@@ -6,6 +6,7 @@
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/extrema.h>
 #include <taeda/aten/native/dim_rules.h>
+#include <taeda/aten/native/indexing.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/argmax.h>
 #include <taeda/gen/native/argmin.h>
@@ -168,7 +169,13 @@ void add_at(const AlongDim& grad, const int64_t* index, int64_t n, T* out) {
   for (int64_t o = 0; o < grad.outer; ++o) {
     for (int64_t k = 0; k < grad.n; ++k) {
       for (int64_t i = 0; i < grad.inner; ++i, ++g, ++index) {
-        out[(o * n + *index) * grad.inner + i] += *g;
+        TAEDA_CHECK(*index >= 0 && *index < n,
+                    "index ",
+                    *index,
+                    " is out of bounds for a dimension of size ",
+                    n);
+        T& sum = out[(o * n + *index) * grad.inner + i];
+        sum = sum_of<T>(sum, *g);
       }
     }
   }

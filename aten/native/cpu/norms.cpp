@@ -72,6 +72,10 @@ void _foreach_norm_cpu(TensorList self,
                        TensorList out) {
   double order = ord.to_double();
   for (size_t i = 0; i < self.size(); ++i) {
+    TAEDA_CHECK(is_floating(out[i].dtype()) || is_complex(out[i].dtype()),
+                "_foreach_norm: dtype should be floating point or complex, "
+                "got ",
+                out[i].dtype());
     Tensor t = self[i].is_complex() ? ops::abs(self[i]) : self[i];
     ScalarType type = compute_type(out[i].dtype());
     bool plain =

@@ -3,6 +3,7 @@
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/dim_rules.h>
+#include <taeda/aten/native/indexing.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_cumprod_backward.h>
 #include <taeda/gen/native/_logcumsumexp_backward.h>
@@ -171,10 +172,10 @@ void cumsum_cpu(const Tensor& self,
                 int64_t dim,
                 std::optional<ScalarType>,
                 const Tensor& out) {
-  scan_into(self, dim, out, [](auto a, auto b) { return a + b; });
+  scan_into(self, dim, out, []<class T>(T a, T b) { return sum_of<T>(a, b); });
 }
 void reverse_cumsum_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
-  auto add = [](auto a, auto b) { return a + b; };
+  auto add = []<class T>(T a, T b) { return sum_of<T>(a, b); };
   scan_into(self, dim, out, add, /*backwards=*/true);
 }
 void cumprod_cpu(const Tensor& self,
@@ -271,14 +272,16 @@ void cumprod_backward_cpu(const Tensor& grad,
       T tail = T(0);
       for (int64_t i = f.n; i-- > 0;) {
         int64_t at = first + i * f.inner;
-        tail = i + 1 < f.n ? g[at] + x[at + f.inner] * tail : g[at];
+        tail = i + 1 < f.n
+                   ? sum_of<T>(g[at], product_of<T>(x[at + f.inner], tail))
+                   : g[at];
         y[at] = tail;
       }
       T head = T(1);
       for (int64_t i = 0; i < f.n; ++i) {
         int64_t at = first + i * f.inner;
-        y[at] = y[at] * head;
-        head = head * x[at];
+        y[at] = product_of<T>(y[at], head);
+        head = product_of<T>(head, x[at]);
       }
     }
   });

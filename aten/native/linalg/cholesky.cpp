@@ -2,14 +2,24 @@
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/aten/native/linalg/report.h>
+#include <taeda/gen/native/cholesky_inverse.h>
 #include <taeda/gen/native/cholesky_solve.h>
 #include <taeda/gen/native/linalg_cholesky.h>
 #include <taeda/gen/native/linalg_cholesky_ex.h>
 #include <taeda/gen/native/linalg_solve_triangular.h>
+#include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/any.h>
+#include <taeda/gen/ops/argmax.h>
+#include <taeda/gen/ops/cholesky_solve.h>
 #include <taeda/gen/ops/conj.h>
+#include <taeda/gen/ops/diagonal.h>
+#include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/expand.h>
+#include <taeda/gen/ops/eye.h>
 #include <taeda/gen/ops/linalg_cholesky_ex.h>
 #include <taeda/gen/ops/linalg_solve_triangular.h>
+#include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/to.h>
 #include <taeda/gen/ops/transpose.h>
 
 #include <functional>
@@ -264,6 +274,38 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {
   Tensor l = upper ? adjoint(factor) : factor;
   Tensor y = ops::linalg_solve_triangular(l, b, /*upper=*/false);
   return ops::linalg_solve_triangular(adjoint(l), y, /*upper=*/true);
+}
+
+namespace {
+
+// Where the first zero of each diagonal stands, counted from 1; 0 if none.
+Tensor first_zeros(const Tensor& factor) {
+  Tensor zero = ops::eq(ops::diagonal(factor, 0, -2, -1), Scalar(0));
+  Tensor place = ops::argmax(ops::to(zero, kInt), -1);
+  Tensor there = ops::any(zero, int64_t{-1});
+  return ops::to(ops::mul(ops::add(place, Scalar(1)), there), kInt);
+}
+
+}  // namespace
+
+Tensor cholesky_inverse(const Tensor& factor, bool upper) {
+  TAEDA_CHECK(factor.dim() >= 2,
+              "cholesky_inverse: The input tensor A must have at least 2 "
+              "dimensions, got ",
+              factor.dim());
+  int64_t n = factor.size(-1);
+  TAEDA_CHECK(n == factor.size(-2),
+              "cholesky_inverse: A must be batches of square matrices, but "
+              "they are ",
+              factor.size(-2),
+              " by ",
+              n,
+              " matrices");
+  if (n > 0) check_inverted("cholesky_inverse", first_zeros(factor));
+  Tensor one =
+      ops::eye(n, factor.dtype(), std::nullopt, factor.device(), std::nullopt);
+  return ops::cholesky_solve(
+      ops::expand(one, factor.sizes(), /*implicit=*/false), factor, upper);
 }
 
 }  // namespace taeda::native

@@ -102,21 +102,6 @@ void check_solved(std::string_view op, const Tensor& given) {
                  "The solver failed because the input matrix is singular.");
 }
 
-void check_inverted(std::string_view op, const Tensor& given) {
-  Tensor info = report_of(given);
-  int64_t i = first_failure(info);
-  if (i < 0) return;
-  TAEDA_CHECK_AS(LinAlg,
-                 false,
-                 op,
-                 ": ",
-                 batch_element(info, i, 0),
-                 "The diagonal element ",
-                 info.const_data<int>()[i],
-                 " is zero, the inversion could not be completed because the "
-                 "input matrix is singular.");
-}
-
 template <class T>
 bool is_vector(const T& a, const T& b) {
   auto rows = a.sizes().slice(0, static_cast<size_t>(a.dim() - 1));
@@ -201,6 +186,21 @@ void solve_system(const Tensor& a,
 }
 
 }  // namespace
+
+void check_inverted(std::string_view op, const Tensor& given) {
+  Tensor info = report_of(given);
+  int64_t i = first_failure(info);
+  if (i < 0) return;
+  TAEDA_CHECK_AS(LinAlg,
+                 false,
+                 op,
+                 ": ",
+                 batch_element(info, i, 0),
+                 "The diagonal element ",
+                 info.const_data<int>()[i],
+                 " is zero, the inversion could not be completed because the "
+                 "input matrix is singular.");
+}
 
 template <class I>
 void linalg_solve_shape(const Spec<I>& a,

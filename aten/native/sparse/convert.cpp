@@ -29,6 +29,7 @@
 #include <taeda/gen/ops/searchsorted.h>
 #include <taeda/gen/ops/to.h>
 
+#include <limits>
 #include <string>
 
 namespace taeda::native {
@@ -241,6 +242,10 @@ Tensor convert_to_sparse(const Tensor& self,
 
 // Where rows begin is where a row's number would be put in among the others.
 Tensor rows_to_offsets(const Tensor& self, int64_t size, bool out_int32) {
+  TAEDA_CHECK(size >= 0 && size < std::numeric_limits<int64_t>::max(),
+              "_convert_indices_from_coo_to_csr: a size of ",
+              size,
+              " overflows");
   Tensor rows =
       ops::arange(Scalar(size + 1), self.dtype(), std::nullopt, self.device());
   return ops::searchsorted(self, rows, out_int32);

@@ -97,6 +97,10 @@ Ref Capture::tensor(PyObject* outer, int place) {
   if (!has_stand_in(Py_TYPE(outer))) {
     break_graph(std::string("a tensor of class ") + Py_TYPE(outer)->tp_name);
   }
+  // A strided stand-in would answer for it what it is not (`is_sparse`).
+  if (python::unwrap(outer).layout() != Layout::Strided) {
+    break_graph("a sparse tensor");
+  }
   TensorFacts& facts = entry.guards.check_tensor(place, outer);
   Dynamic::Geometry geometry =
       dynamic.geometry_of(outer, place, has_fixed_sizes(outer, place));

@@ -59,6 +59,10 @@ class Graph(CUDAGraph):
         """
         super().capture_begin(*self._begin)
 
+    def debug_dump(self, path: str) -> None:  # type: ignore[override]
+        """Write what was recorded as a graph in the dot language."""
+        super().debug_dump(path)
+
     def __enter__(self) -> None:
         self.capture_begin()
 

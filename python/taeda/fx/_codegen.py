@@ -7,6 +7,7 @@ import inspect
 import re
 import types
 import typing
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -84,26 +85,47 @@ class CodeGen:
         self._body_transformer = None
         self._func_name = "forward"
 
-    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
+    def gen_fn_def(
+        self,
+        free_vars: list[str],
+        maybe_return_annotation: str,
+        *,
+        expanded_def: bool = False,
+    ) -> str:
         """The first line.
 
         Args:
             free_vars: the parameters, with annotations and defaults.
             maybe_return_annotation: " -> T" or "".
+            expanded_def: a line for each parameter.
         """
         if free_vars[:1] != ["self"]:
             free_vars.insert(0, "self")
-        shown = ", ".join(free_vars)
+        shown = _one_a_line(free_vars) if expanded_def else ", ".join(free_vars)
         return f"def {self._func_name}({shown}){maybe_return_annotation}:"
 
-    def generate_output(self, output_args, *, repr_fn=repr) -> str:
+    def generate_output(
+        self,
+        output_args,
+        *,
+        descs: Sequence[str] | None = None,
+        repr_fn: Callable[[object], str] | None = None,
+    ) -> str:
         """The return statement.
 
         Args:
             output_args: the result, with nodes in it.
+            descs: what each of several results is: a line for each, which says so.
             repr_fn: the text of a value.
         """
-        return f"return {repr_fn(output_args)}"
+        shown = repr_fn or repr
+        if descs is None or not isinstance(output_args, (list, tuple)):
+            return f"return {shown(output_args)}"
+        lines = [
+            f"    {shown(value)},  # {about}\n"
+            for value, about in zip(output_args, descs, strict=True)
+        ]
+        return f"return (\n{''.join(lines)})"
 
     def process_inputs(self, *args):
         """The values of the placeholders for the arguments of the function."""
@@ -138,11 +160,19 @@ class _PyTreeCodeGen(CodeGen):
         leaves = out if isinstance(out, (list, tuple)) else [out]
         return taeda.utils._pytree.tree_unflatten(list(leaves), spec)
 
-    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
+    def gen_fn_def(
+        self,
+        free_vars: list[str],
+        maybe_return_annotation: str,
+        *,
+        expanded_def: bool = False,
+    ) -> str:
         names = self.pytree_info.orig_args
         if names[:1] == ["self"]:
             free_vars.insert(0, "self")
-        head = super().gen_fn_def(list(names), maybe_return_annotation)
+        head = super().gen_fn_def(
+            list(names), maybe_return_annotation, expanded_def=expanded_def
+        )
         if not free_vars:
             return head
         given, typed = self._given(names), [v for v in free_vars if ":" in v]
@@ -162,10 +192,16 @@ class _PyTreeCodeGen(CodeGen):
         words = ", ".join(f"'{key}':{name}" for key, name in keys)
         return f"([{', '.join(names[:count])}], {{{words}}})"
 
-    def generate_output(self, output_args, *, repr_fn=repr) -> str:
+    def generate_output(
+        self,
+        output_args,
+        *,
+        descs: Sequence[str] | None = None,
+        repr_fn: Callable[[object], str] | None = None,
+    ) -> str:
         if not self.pytree_info.out_spec:
-            return super().generate_output(output_args, repr_fn=repr_fn)
-        shown = repr_fn(output_args)
+            return super().generate_output(output_args, descs=descs, repr_fn=repr_fn)
+        shown = (repr_fn or repr)(output_args)
         return f"return pytree.tree_unflatten({shown}, self._out_spec)"
 
 
@@ -242,9 +278,9 @@ class _Writer:
         marks = "\n".join(f'{wrap}("{name}")' for name in self.wrapped)
         text = "".join(body or ["pass\n"]).lstrip("\n")
         text = "\n".join("    " + line for line in text.split("\n"))
-        head = self.codegen.gen_fn_def(self.free, self.returned)
-        if self.expanded:
-            head = _one_a_line(head, self.free)
+        # A subclass from before the choice existed does not know it.
+        choice = {"expanded_def": True} if self.expanded else {}
+        head = self.codegen.gen_fn_def(self.free, self.returned, **choice)
         return PythonCode(f"\n{marks}\n\n{head}\n{text}", self.globals)
 
     # Names and values ----------------------------------------------------------
@@ -403,10 +439,8 @@ class _Writer:
         return write(node.args[0], **known)
 
 
-def _one_a_line(head: str, free: list[str]) -> str:
-    inside = ", ".join(free)
-    lines = "".join(f"    {v},\n" for v in free)
-    return head.replace(f"({inside})", f"(\n{lines})", 1)
+def _one_a_line(free: list[str]) -> str:
+    return "\n" + "".join(f"    {name},\n" for name in free)
 
 
 def _short(value):

@@ -377,6 +377,15 @@ def _of_the_parameter(name: str) -> property:
     return property(lambda self: getattr(self.param, name), doc=about)
 
 
+def _asked_of_the_parameter(name: str):
+    def asked(self, *args, **kwargs):
+        return getattr(self.param, name)(*args, **kwargs)
+
+    asked.__name__, asked.__qualname__ = name, f"ParameterProxy.{name}"
+    asked.__doc__ = f"`{name}()` of the parameter."
+    return asked
+
+
 class ParameterProxy(Proxy):
     """The proxy of a parameter, whose sizes are known.
 
@@ -391,8 +400,9 @@ class ParameterProxy(Proxy):
     def __repr__(self) -> str:
         return f"ParameterProxy({self.name})"
 
-    shape, ndim, size, dim, numel, nelement = map(
-        _of_the_parameter, ("shape", "ndim", "size", "dim", "numel", "nelement")
+    shape, ndim = map(_of_the_parameter, ("shape", "ndim"))
+    size, dim, numel, nelement = map(
+        _asked_of_the_parameter, ("size", "dim", "numel", "nelement")
     )
 
 

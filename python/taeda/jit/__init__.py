@@ -193,26 +193,38 @@ def _described(obj) -> str:
     return getattr(obj, "__qualname__", type(obj).__qualname__)
 
 
-def _of_script_modules(name: str):
-    """A function of what `script` would give, which nothing is."""
-
-    def refuse(m, *args, **kwargs):
-        raise NotImplementedError(
-            f"jit.{name} expects a ScriptModule, got {type(m).__name__}: TorchScript "
-            "is not implemented"
-        )
-
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = (
-        "Takes a ScriptModule, of which there are none.\n\nRaises:\n"
-        "    NotImplementedError: always."
+def _no_script_module(name: str, given) -> NotImplementedError:
+    return NotImplementedError(
+        f"jit.{name} expects a ScriptModule, got {type(given).__name__}: TorchScript "
+        "is not implemented"
     )
-    return refuse
 
 
-freeze = _of_script_modules("freeze")
-optimize_for_inference = _of_script_modules("optimize_for_inference")
-save = _of_script_modules("save")
+def freeze(mod, preserved_attrs=None, optimize_numerics: bool = True):
+    """Takes a ScriptModule, of which there are none.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise _no_script_module("freeze", mod)
+
+
+def optimize_for_inference(mod, other_methods=None):
+    """Takes a ScriptModule, of which there are none.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise _no_script_module("optimize_for_inference", mod)
+
+
+def save(m, f, _extra_files=None):
+    """Takes a ScriptModule, of which there are none.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise _no_script_module("save", m)
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes: bool = False):
@@ -229,7 +241,12 @@ def _unmarked(fn):
     return fn
 
 
-export = interface = script_method = script_if_tracing = unused = _unmarked
+def interface(obj):
+    """The class: a mark for scripting, which running code never sees."""
+    return obj
+
+
+export = script_method = script_if_tracing = unused = _unmarked
 _overload = _overload_method = _script_if_tracing = _unmarked
 
 

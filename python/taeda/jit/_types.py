@@ -18,20 +18,22 @@ _BARE = [
 ]
 
 
-def has_type(value: Any, target: Any) -> bool:
-    """Whether `value`, and all that it holds, is of one of the target types.
+def has_type(obj: Any, target_type: Any) -> bool:
+    """Whether `obj`, and all that it holds, is of one of the target types.
 
     Args:
-        value: anything.
-        target: a class, List, Dict, Tuple, Optional or Union of types, however nested,
-            or a tuple of such types.
+        obj: anything.
+        target_type: a class, List, Dict, Tuple, Optional or Union of types, however
+            nested, or a tuple of such types.
 
     Raises:
         RuntimeError: a container type that does not say what it holds.
         TypeError: what is no type.
     """
-    targets = target if isinstance(target, tuple) else (target,)
-    return any(_is_of(value, kind) for kind in targets)
+    several = isinstance(target_type, tuple)
+    return any(
+        _is_of(obj, kind) for kind in (target_type if several else [target_type])
+    )
 
 
 def _is_of(value, kind) -> bool:

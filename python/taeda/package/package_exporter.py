@@ -298,7 +298,7 @@ class PackageExporter:
     def __enter__(self) -> PackageExporter:
         return self
 
-    def __exit__(self, exc_type, exc_value, exc_traceback) -> None:
+    def __exit__(self, exc_type, exc_value, traceback) -> None:
         if exc_type is None:
             self.close()
         else:

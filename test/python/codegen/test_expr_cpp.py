@@ -93,6 +93,21 @@ def test_composition_spelling() -> None:
         compose(parse("x + lowest"))
 
 
+def test_arms_of_selects_are_finite_where_they_are_not_selected() -> None:
+    """Functions and divisors of an arm get another operand there; products do not."""
+    test = "ops::eq(x, Scalar(0))"
+    quotient = compose(parse("0 if x == 0 else grad / x * y"), differentiable=True)
+    assert quotient == (
+        f"ops::where({test}, Scalar(0), [&](const Tensor& x) -> Tensor {{ "
+        "return ops::mul(ops::div(grad, x), y); }"
+        f"(where_used({test}, x, grad)))"
+    )
+    for text in ("0 if x == 0 else grad * y", "grad / x"):
+        assert compose(parse(text)) == compose(parse(text), differentiable=True)
+    first = compose(parse("exp(x) if x < 0 else grad * a"), {"a"}, differentiable=True)
+    assert first.count("where_used(ops::logical_not(ops::lt(x, Scalar(0))), x") == 1
+
+
 def _program(texts: list[str], count: int) -> str:
     """Prints every expression at `count` points read from the command's text."""
     bodies = "\n".join(

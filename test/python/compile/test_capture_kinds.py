@@ -354,3 +354,23 @@ def test_containers_whose_classes_have_a_new_of_their_own(same) -> None:
         have = compiled(*given)
         same(have, through(Pair(taeda.ones(2), 1, scale=scale), Seen("d")))
         assert have[0] is given[0]
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_bsc"])
+def test_sparse_tensors_are_no_inputs_of_graphs(layout) -> None:
+    """A strided stand-in would say that they are not sparse."""
+    block = {"blocksize": (1, 2)} if layout == "sparse_bsc" else {}
+    x = taeda.eye(4).to_sparse(layout=getattr(taeda, layout), **block)
+
+    def fn(x, y):
+        kind = (x.is_sparse, x.layout is taeda.strided)
+        return kind, x @ y, (x * 2).to_dense() + y
+
+    y = taeda.randn(4, 4)
+    kind, product, total = fn(x, y)
+    for compiled in (taeda.compile(fn), taeda.compile(fn, dynamic=True)):
+        found = compiled(x, y)
+        assert found[0] == kind
+        assert taeda.equal(found[1], product) and taeda.equal(found[2], total)
+    with pytest.raises(taeda._dynamo.exc.Unsupported, match="a sparse tensor"):
+        taeda.compile(fn, fullgraph=True)(x, y)

@@ -356,8 +356,42 @@ def partitioned(L):
     return told
 
 
+def split_by_tags(L):
+    """Parts in the order of their tags, whose state has other paths."""
+
+    class Net(L.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = L.nn.Linear(3, 2), L.nn.Linear(3, 2)
+            self.inner = L.nn.Sequential(L.nn.Linear(2, 2))
+            self.weight = L.nn.Parameter(L.ones(2))
+
+        def forward(self, a, b):
+            x, y = self.first(a), self.second(b) + self.weight
+            return self.inner(L.cat([x, y])) * self.weight, x
+
+    utils, told = L.at("fx.passes.split_utils"), []
+    tags = {"first": "early", "second": "middle", "add": "middle"}
+    for returns_tuples in (False, True):
+        net = L.filled(Net())
+        gm = L.fx.symbolic_trace(net)
+        for node in gm.graph.nodes:
+            node.tag = tags.get(node.name, "late")
+        split, paths = utils.split_by_tags(
+            gm, ["early", "middle", "late"], True, returns_tuples
+        )
+        inside = [(name, graph_told(part)) for name, part in split.named_children()]
+        result = split(L.values(1, 3), L.values(1, 3))
+        told += [graph_told(split), inside, paths, sorted(split.state_dict()), result]
+        told.append(attempt(lambda gm=gm: utils.split_by_tags(gm, ["late", "early"])))
+    path = "early.first.bias"
+    utils.setattr_recursive(split, path, L.nn.Parameter(L.zeros(2)))
+    told += [utils.getattr_recursive(split, path), split.early.first.bias]
+    return [*told, utils.getattr_recursive(split, "early.none.bias")]
+
+
 PROGRAMS = [
-    *(normalized, functional_only, managed, partitioned),
+    *(split_by_tags, normalized, functional_only, managed, partitioned),
     *(rewriting, modules_by_kind, splitting, shapes, fused, interpreting, transforming),
     *(feature_paths, guided_tracing, rewriting_with_filters),
 ]

@@ -161,6 +161,25 @@ def test_not_positive_definite() -> None:
     assert messages[0] == messages[1]
 
 
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+@pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
+def test_no_inverse_by_a_singular_factor(upper, dtype, batch) -> None:
+    messages = []
+    for library in (taeda, torch):
+        factor = library.eye(3, dtype=getattr(library, dtype)).repeat(*batch, 1, 1)
+        factor[(-1,) * len(batch)][1, 1] = 0
+        with pytest.raises(library.linalg.LinAlgError) as caught:
+            library.cholesky_inverse(factor, upper=upper)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert taeda.cholesky_inverse(taeda.ones(2, 2, device="meta")).shape == (2, 2)
+    assert taeda.cholesky_inverse(taeda.ones(2, 0, 0)).shape == (2, 0, 0)
+    singular = taeda.tensor([[[1.0, 0], [1, 2]], [[1, 0], [1, 0]]])
+    with pytest.raises(taeda.linalg.LinAlgError, match=r"element 1\): .* element 2"):
+        taeda.vmap(taeda.cholesky_inverse)(singular)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize(("size", "count"), [(3, 1), (40, 1), (4, 300)])

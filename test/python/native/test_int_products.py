@@ -113,3 +113,19 @@ def test_weights_that_do_not_fit_are_refused():
         taeda._weight_int4pack_mm_for_cpu(x, packed, 16, taeda.ones(2, 16, 2))
     with pytest.raises(RuntimeError, match=r"\[1, 16, 2\]"):
         taeda._weight_int4pack_mm_for_cpu(x, packed, 32, taeda.ones(2, 16, 2))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_sums_and_products_of_integers_wrap(dtype) -> None:
+    told = []
+    for library in (taeda, torch):
+        kind = getattr(library, dtype)
+        edge = library.iinfo(kind).max
+        t = library.full((3,), edge, dtype=kind)
+        at = library.tensor([0, 0, 1])
+        told.append(t.scatter_add(0, at, t).tolist())
+        told.append(t.cumsum(0, dtype=kind).tolist())
+        told.append(t.scatter_reduce(0, at, t, "prod").tolist())
+        told.append(t.index_add(0, at, t).tolist())
+        told.append(t.index_put((at,), t, accumulate=True).tolist())
+    assert told[:5] == told[5:]

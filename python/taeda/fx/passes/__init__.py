@@ -9,6 +9,6 @@ __getattr__ = attributes(
     submodules=(
         *("fake_tensor_prop", "graph_drawer", "graph_manipulation", "infra"),
         *("net_min_base", "operator_support", "shape_prop", "split_module"),
-        *("tools_common", "utils"),
+        *("split_utils", "tools_common", "utils"),
     ),
 )
