@@ -204,6 +204,7 @@ def sdpa_flop_count(query_shape, key_shape, value_shape) -> int:
     return 2 * batch * heads * places * others * (width + out)
 
 
+@register_flop_formula(_aten._scaled_dot_product_efficient_attention)
 def sdpa_flop(
     query_shape, key_shape, value_shape, *args, out_shape=None, **kwargs
 ) -> int:
@@ -224,6 +225,7 @@ def sdpa_backward_flop_count(
     return 2 * batch * heads * places * others * (3 * width + 2 * out)
 
 
+@register_flop_formula(_aten._scaled_dot_product_efficient_attention_backward)
 def sdpa_backward_flop(
     grad_out_shape, query_shape, key_shape, value_shape, *args, out_shape=None, **kwargs
 ) -> int:
@@ -285,8 +287,9 @@ class FlopCounterMode:
     """A context that counts what products, convolutions and attention compute.
 
     What is counted is what registered formulas say of the operators below autograd:
-    matrix products, convolutions and their gradients. The CPU's fused attention has,
-    as in PyTorch, no formula; `custom_mapping` may give it `sdpa_flop`.
+    matrix products, convolutions, a GPU's attention and their gradients. The CPU's
+    fused attention has, as in PyTorch, no formula; `custom_mapping` may give it
+    `sdpa_flop`.
 
     Args:
         mods: ignored; modules are found by themselves.
