@@ -157,8 +157,18 @@ inline void multiply_add(Fragment& sum,
 
 template <class S>
 __device__ inline unsigned packed_pair(float low, float high) {
+#ifdef __CUDA_ARCH__
+  unsigned pair;
+  if constexpr (math::kIsSame<S, Half>) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  } else {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  }
+  return pair;
+#else
   const S a = narrowed<S>(low), b = narrowed<S>(high);
   return static_cast<unsigned>(a.bits) | static_cast<unsigned>(b.bits) << 16;
+#endif
 }
 
 // sums += A B^T, of the 16 rows of A from `first` on and 8 N rows of B, each of

@@ -204,7 +204,6 @@ def sdpa_flop_count(query_shape, key_shape, value_shape) -> int:
     return 2 * batch * heads * places * others * (width + out)
 
 
-@register_flop_formula(_aten._scaled_dot_product_efficient_attention)
 def sdpa_flop(
     query_shape, key_shape, value_shape, *args, out_shape=None, **kwargs
 ) -> int:
@@ -225,13 +224,17 @@ def sdpa_backward_flop_count(
     return 2 * batch * heads * places * others * (3 * width + 2 * out)
 
 
-@register_flop_formula(_aten._scaled_dot_product_efficient_attention_backward)
 def sdpa_backward_flop(
     grad_out_shape, query_shape, key_shape, value_shape, *args, out_shape=None, **kwargs
 ) -> int:
     """Of attention backward."""
     return sdpa_backward_flop_count(grad_out_shape, query_shape, key_shape, value_shape)
 
+
+# Not as decorators: programs give the functions themselves as `custom_mapping`.
+_attention = "_scaled_dot_product_efficient_attention"
+register_flop_formula(getattr(_aten, _attention))(sdpa_flop)
+register_flop_formula(getattr(_aten, f"{_attention}_backward"))(sdpa_backward_flop)
 
 # The counter -------------------------------------------------------------------------
 

@@ -65,9 +65,12 @@ def test_several_tiles(dtype: taeda.dtype, causal: bool) -> None:
     agrees(dtype, inputs(2, 1, 70, 133, 40, 40), is_causal=causal)
 
 
-# Each has other tiles: 64, 96, 128, 160, 224 and 256 columns.
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("width", [33, 96, 128, 160, 224, 256])
+# Each has other tiles.
+WIDTHS = [(taeda.float16, width) for width in (33, 96, 128, 160, 224, 256)]
+WIDTHS += [(taeda.float32, width) for width in (96, 160, 256)]
+
+
+@pytest.mark.parametrize(("dtype", "width"), [*WIDTHS, (taeda.bfloat16, 128)], ids=str)
 def test_widths(dtype: taeda.dtype, width: int) -> None:
     agrees(dtype, inputs(1, 1, 19, 35, width, width))
 

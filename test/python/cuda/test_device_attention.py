@@ -15,9 +15,9 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize("share", range(3))
+@pytest.mark.parametrize("share", range(4))
 def test_on_emulated_devices(share: int) -> None:
-    run("device_attention.py", (share, 3))
+    run("device_attention.py", (share, 4))
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
