@@ -5,7 +5,6 @@
 
 #include <ucontext.h>
 
-#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -34,11 +33,13 @@ struct Ended {};
 
 enum class Waits { kForNone, kForWarp, kForBlock, kDone };
 
-// A context brings it to its stack; from then on jumps do, which are no system
-// calls as changes of contexts are.
+// A context brings it to its stack; from then on the compiler's own jumps do,
+// which are neither system calls, as changes of contexts are, nor functions
+// that a sanitizer replaces.
+using Place = void* [5];
 struct Fiber {
   ucontext_t context;
-  jmp_buf place;
+  Place place;
   std::vector<char> stack = std::vector<char>(kStack);
   Waits waits = Waits::kDone;
   bool began = false;
@@ -64,10 +65,10 @@ class Block {
     } while (release());
   }
 
-  void wait(Waits what) {
+  [[gnu::noinline]] void wait(Waits what) {
     Fiber& mine = fibers_[current_];
     mine.waits = what;
-    if (_setjmp(mine.place) == 0) _longjmp(scheduler_, 1);
+    if (__builtin_setjmp(mine.place) == 0) leave();
   }
 
   // What another thread of the warp gave; all of it have called when it comes.
@@ -112,7 +113,7 @@ class Block {
     Block& block = get();
     block.body_(block.call_);
     block.fibers_[block.current_].waits = Waits::kDone;
-    _longjmp(block.scheduler_, 1);
+    block.leave();
   }
 
   void start(Fiber& fiber) {
@@ -126,13 +127,18 @@ class Block {
     turns_[&fiber - fibers_.data()] = 0;
   }
 
-  void step() {
-    threadIdx.x = current_;
-    Fiber& next = fibers_[current_];
-    if (_setjmp(scheduler_) != 0) return;
-    if (next.began) _longjmp(next.place, 1);
+  // Neither returns.
+  [[gnu::noinline]] void leave() { __builtin_longjmp(scheduler_, 1); }
+  [[gnu::noinline]] void enter(Fiber& next) {
+    if (next.began) __builtin_longjmp(next.place, 1);
     next.began = true;
     setcontext(&next.context);
+  }
+
+  [[gnu::noinline]] void step() {
+    threadIdx.x = current_;
+    Fiber& next = fibers_[current_];
+    if (__builtin_setjmp(scheduler_) == 0) enter(next);
   }
 
   bool all(unsigned from, unsigned to, Waits what) const {
@@ -166,7 +172,7 @@ class Block {
   static constexpr unsigned kMostThreads = 1024;
   std::vector<Fiber> fibers_;
   unsigned count_ = 0, current_ = 0;
-  jmp_buf scheduler_;
+  Place scheduler_;
   void (*body_)(void*) = nullptr;
   void* call_ = nullptr;
   unsigned turns_[kMostThreads];
