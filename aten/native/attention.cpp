@@ -1,13 +1,14 @@
 // scaled_dot_product_attention: checks, masks, and which way it is computed.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/attention_choice.h>
 #include <taeda/aten/native/attention_scale.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/symbolic_sizes.h>
-#include <taeda/aten/settings.h>
 #include <taeda/gen/native/_fused_sdp_choice.h>
 #include <taeda/gen/native/_scaled_dot_product_attention_math.h>
 #include <taeda/gen/native/scaled_dot_product_attention.h>
 #include <taeda/gen/ops/_safe_softmax.h>
+#include <taeda/gen/ops/_scaled_dot_product_efficient_attention.h>
 #include <taeda/gen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
@@ -104,79 +105,13 @@ Tensor four_dims(const Tensor& t) {
   return reshape_sized(t, sizes);
 }
 
-bool same_batch(const Tensor& a, const Tensor& b) {
-  size_t lead = static_cast<size_t>(a.dim()) - 2;
-  return a.dim() == b.dim() && same_sizes(symbolic_sizes(a).slice(0, lead),
-                                          symbolic_sizes(b).slice(0, lead));
-}
-
 Tensor in_type(const Tensor& t, ScalarType type) {
   if (!t.defined() || t.dtype() == type || t.dtype() == kBool) return t;
   return ops::_to_copy(
       t, type, std::nullopt, std::nullopt, std::nullopt, false, std::nullopt);
 }
 
-// Whether the fused kernel takes the mask: one size per dim, or 1.
-bool mask_fits(const Tensor& q, const Tensor& k, const Tensor& mask) {
-  if (!mask.defined()) return true;
-  int64_t own = mask.dim();
-  if (mask.requires_grad() || own > q.dim() || own < 2) return false;
-  for (int64_t d = 0; d < own; ++d) {
-    int64_t at = q.dim() - own + d;
-    bool fits = at == q.dim() - 1 ? same_size(mask, d, k, k.dim() - 2)
-                                  : same_size(mask, d, q, at);
-    if (!fits && symbolic_sizes(mask)[static_cast<size_t>(d)] != 1) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// Why the fused kernel does not have the case; null where it does.
-const char* not_fusable(const Tensor& q,
-                        const Tensor& k,
-                        const Tensor& v,
-                        const Tensor& mask,
-                        double dropout_p) {
-  if (dropout_p != 0) return "it has no dropout";
-  if (!q.is_cpu() && !q.is_meta()) return "it runs on the CPU";
-  if (!q.is_floating_point() || is_float8(q.dtype())) {
-    return "it computes in floating-point types of 16 bits and more";
-  }
-  bool shapes = q.dim() <= 4 && same_batch(q, k) && same_batch(q, v) &&
-                same_size(q, q.dim() - 1, k, k.dim() - 1) &&
-                same_size(k, k.dim() - 2, v, v.dim() - 2) && q.size(-1) > 0;
-  if (!shapes) return "query, key and value do not have its shapes";
-  return mask_fits(q, k, mask) ? nullptr
-                               : "attn_mask does not have its shape, or "
-                                 "requires grad";
-}
-
 using settings::Attention;
-
-// The first enabled way, in the order of preference, that has the case.
-Attention choose_attention(const Tensor& q,
-                           const Tensor& k,
-                           const Tensor& v,
-                           const Tensor& mask,
-                           double dropout_p) {
-  bool math = settings::attention_enabled(Attention::Math);
-  bool flash = settings::attention_enabled(Attention::Flash);
-  TAEDA_CHECK(math || flash,
-              "No viable backend for scaled_dot_product_attention was found: "
-              "of MATH and FLASH_ATTENTION, which the CPU has, none is "
-              "enabled");
-  const char* reason = flash ? not_fusable(q, k, v, mask, dropout_p) : nullptr;
-  for (Attention way : settings::attention_order()) {
-    if (way == Attention::Math && math) return way;
-    if (way == Attention::Flash && flash && reason == nullptr) return way;
-  }
-  throw_error(ErrorKind::Runtime,
-              str_cat("scaled_dot_product_attention: No available kernel.  "
-                      "Aborting execution. MATH is disabled, and "
-                      "FLASH_ATTENTION does not apply: ",
-                      reason));
-}
 
 struct SharedHeads {
   Tensor key, value;
@@ -253,9 +188,66 @@ int64_t _fused_sdp_choice(const Tensor& query,
                           bool enable_gqa) {
   Tensor mask = or_undefined(attn_mask);
   check_attention(query, key, value, mask, is_causal);
-  auto [k, v] = share_heads(query, key, value, enable_gqa);
-  return static_cast<int64_t>(choose_attention(query, k, v, mask, dropout_p));
+  bool shares = enable_gqa && query.dim() > 2 && query.device().is_cuda();
+  auto [k, v] = share_heads(query, key, value, enable_gqa && !shares);
+  return static_cast<int64_t>(
+      choose_attention({query, k, v, mask, dropout_p, is_causal, shares}));
 }
+
+namespace {
+
+// [batch, heads, length, width] as the query has it.
+Tensor like_query(const Tensor& out, const Tensor& query, const Tensor& value) {
+  if (query.dim() == 4) return out;
+  Dims<SymInt> sizes(symbolic_sizes(query));
+  sizes.back() = symbolic_sizes(value).back();
+  return reshape_sized(out, sizes);
+}
+
+Tensor attend_on_cpu(const AttentionCase& a, std::optional<double> scale) {
+  OptionalTensor added;
+  if (a.mask.defined()) {
+    Tensor m = additive(a.mask, a.query.dtype());
+    if (a.query.dim() == 3 && m.dim() == 3) m = four_dims(m);
+    added = m;
+  }
+  Tensor out = std::get<0>(
+      ops::_scaled_dot_product_flash_attention_for_cpu(four_dims(a.query),
+                                                       four_dims(a.key),
+                                                       four_dims(a.value),
+                                                       0.0,
+                                                       a.is_causal,
+                                                       added,
+                                                       scale));
+  return like_query(out, a.query, a.value);
+}
+
+Tensor attend_on_cuda(const AttentionCase& a, std::optional<double> scale) {
+  Tensor q = four_dims(a.query), k = four_dims(a.key), m = a.mask;
+  if (m.defined() && a.query.dim() == 3 && m.dim() == 3) m = four_dims(m);
+  bool has_graph = grad_enabled() && (q.requires_grad() || k.requires_grad() ||
+                                      a.value.requires_grad() ||
+                                      (m.defined() && m.requires_grad()));
+  // The kernel gives the gradient of each score; expand adds them up.
+  if (has_graph && m.defined() && m.requires_grad()) {
+    ArrayRef<SymInt> own = symbolic_sizes(q);
+    m = expand_sized(m, {own[0], own[1], own[2], symbolic_sizes(k)[2]});
+  }
+  OptionalTensor added;
+  if (m.defined()) added = m;
+  Tensor out = std::get<0>(
+      ops::_scaled_dot_product_efficient_attention(q,
+                                                   k,
+                                                   four_dims(a.value),
+                                                   added,
+                                                   has_graph,
+                                                   a.dropout_p,
+                                                   a.is_causal,
+                                                   scale));
+  return like_query(out, a.query, a.value);
+}
+
+}  // namespace
 
 Tensor scaled_dot_product_attention(const Tensor& query,
                                     const Tensor& key,
@@ -267,26 +259,12 @@ Tensor scaled_dot_product_attention(const Tensor& query,
                                     bool enable_gqa) {
   Tensor mask = or_undefined(attn_mask);
   check_attention(query, key, value, mask, is_causal);
-  auto [k, v] = share_heads(query, key, value, enable_gqa);
-  if (choose_attention(query, k, v, mask, dropout_p) == Attention::Flash) {
-    OptionalTensor added;
-    if (mask.defined()) {
-      Tensor m = additive(mask, query.dtype());
-      if (query.dim() == 3 && m.dim() == 3) m = four_dims(m);
-      added = m;
-    }
-    Tensor out = std::get<0>(
-        ops::_scaled_dot_product_flash_attention_for_cpu(four_dims(query),
-                                                         four_dims(k),
-                                                         four_dims(v),
-                                                         0.0,
-                                                         is_causal,
-                                                         added,
-                                                         scale));
-    if (query.dim() == 4) return out;
-    Dims<SymInt> sizes(symbolic_sizes(query));
-    sizes.back() = symbolic_sizes(v).back();
-    return reshape_sized(out, sizes);
+  bool shares = enable_gqa && query.dim() > 2 && query.device().is_cuda();
+  auto [k, v] = share_heads(query, key, value, enable_gqa && !shares);
+  const AttentionCase given{query, k, v, mask, dropout_p, is_causal, shares};
+  if (choose_attention(given) != Attention::Math) {
+    return query.device().is_cuda() ? attend_on_cuda(given, scale)
+                                    : attend_on_cpu(given, scale);
   }
   // 16-bit floats are computed in float, as PyTorch does.
   ScalarType type =
@@ -302,7 +280,7 @@ Tensor scaled_dot_product_attention(const Tensor& query,
                                                      is_causal,
                                                      std::nullopt,
                                                      scale,
-                                                     false));
+                                                     shares));
   return in_type(out, query.dtype());
 }
 

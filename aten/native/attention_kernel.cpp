@@ -3,6 +3,8 @@
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/blas/gemm.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/gen/native/_scaled_dot_product_efficient_attention.h>
+#include <taeda/gen/native/_scaled_dot_product_efficient_attention_backward.h>
 #include <taeda/gen/native/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <taeda/gen/native/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 
@@ -10,16 +12,21 @@ namespace taeda::native {
 
 namespace {
 
+// `shares`: several heads of the query may have one of key and value.
 template <class I>
 void check_heads(const Spec<I>& q,
                  const Spec<I>& k,
                  const Spec<I>& v,
-                 const Spec<I>& mask) {
+                 const Spec<I>& mask,
+                 bool shares = false) {
   constexpr std::string_view kName = "scaled_dot_product_attention";
   const auto bad = [&] {
-    return q.dim() != 4 || k.dim() != 4 || v.dim() != 4 ||
-           !(k.sizes()[3] == q.sizes()[3]) ||
-           !(k.sizes().slice(0, 2) == q.sizes().slice(0, 2)) ||
+    if (q.dim() != 4 || k.dim() != 4 || v.dim() != 4) return true;
+    bool heads =
+        k.sizes()[1] == q.sizes()[1] ||
+        (shares && !(k.sizes()[1] == 0) && q.sizes()[1] % k.sizes()[1] == 0);
+    return !heads || !(k.sizes()[3] == q.sizes()[3]) ||
+           !(k.sizes()[0] == q.sizes()[0]) ||
            !(v.sizes().slice(0, 3) == k.sizes().slice(0, 3));
   };
   TAEDA_CHECK(!bad(),
@@ -44,13 +51,16 @@ void check_heads(const Spec<I>& q,
 // Laid out as [b, t, h, d], so that joining the heads again is a view.
 // [b, h, t, d] in the memory order [b, t, h, d].
 template <class I>
-void plan_heads(size_t index,
-                const Spec<I>& like,
-                ScalarType dtype,
-                Plan<I>& plan) {
-  ArrayRef<I> n = like.sizes();
+void plan_heads(size_t index, ArrayRef<I> n, ScalarType dtype, Plan<I>& plan) {
   Dims<I> strides{n[2] * n[1] * n[3], n[3], n[1] * n[3], 1};
   plan.set(index, n, strides, dtype);
+}
+
+void check_dropout(double p) {
+  TAEDA_CHECK(p >= 0 && p <= 1,
+              "scaled_dot_product_attention: dropout probability has to be "
+              "between 0 and 1, but got ",
+              p);
 }
 
 // In the query's memory order: of heads split from [b, t, h, d] the results
@@ -105,10 +115,68 @@ void _scaled_dot_product_flash_attention_for_cpu_backward_shape(
               "grad_out",
               grad_out,
               ArrayRef<I>(wanted));
-  plan_heads(0, query, query.dtype(), plan);
-  plan_heads(1, key, query.dtype(), plan);
-  plan_heads(2, value, query.dtype(), plan);
+  plan_heads(0, query.sizes(), query.dtype(), plan);
+  plan_heads(1, key.sizes(), query.dtype(), plan);
+  plan_heads(2, value.sizes(), query.dtype(), plan);
 }
 TAEDA_SHAPE(_scaled_dot_product_flash_attention_for_cpu_backward_shape);
+
+template <class I>
+void _scaled_dot_product_efficient_attention_shape(const Spec<I>& query,
+                                                   const Spec<I>& key,
+                                                   const Spec<I>& value,
+                                                   const Spec<I>& attn_bias,
+                                                   bool compute_log_sumexp,
+                                                   double dropout_p,
+                                                   bool,
+                                                   std::optional<double>,
+                                                   Plan<I>& plan) {
+  check_dropout(dropout_p);
+  check_heads(query, key, value, attn_bias, /*shares=*/true);
+  Dims<I> sizes(query.sizes());
+  sizes[3] = value.sizes()[3];
+  plan_heads<I>(0, sizes, query.dtype(), plan);
+  Dims<I> sums(query.sizes().slice(0, 3));
+  if (!compute_log_sumexp) sums[2] = I(0);
+  plan.set(1, sums, compute_type(query.dtype()));
+  plan.set(2, Dims<I>{}, kLong);
+  plan.set(3, Dims<I>{}, kLong);
+}
+TAEDA_SHAPE(_scaled_dot_product_efficient_attention_shape);
+
+template <class I>
+void _scaled_dot_product_efficient_attention_backward_shape(
+    const Spec<I>& grad_out,
+    const Spec<I>& query,
+    const Spec<I>& key,
+    const Spec<I>& value,
+    const Spec<I>& attn_bias,
+    const Spec<I>& out,
+    const Spec<I>& logsumexp,
+    const Spec<I>&,
+    const Spec<I>&,
+    double dropout_p,
+    ArrayRef<bool> grad_input_mask,
+    bool,
+    std::optional<double>,
+    Plan<I>& plan) {
+  constexpr std::string_view kName = "scaled_dot_product_attention_backward";
+  check_dropout(dropout_p);
+  check_heads(query, key, value, attn_bias, /*shares=*/true);
+  check_mask(kName, grad_input_mask, 4);
+  Dims<I> wanted(query.sizes());
+  wanted[3] = value.sizes()[3];
+  check_shape(kName, "grad_out", grad_out, ArrayRef<I>(wanted));
+  check_shape(kName, "out", out, ArrayRef<I>(wanted));
+  check_shape(kName, "logsumexp", logsumexp, query.sizes().slice(0, 3));
+  if (grad_input_mask[0]) plan_heads(0, query.sizes(), query.dtype(), plan);
+  if (grad_input_mask[1]) plan_heads(1, key.sizes(), query.dtype(), plan);
+  if (grad_input_mask[2]) plan_heads(2, value.sizes(), query.dtype(), plan);
+  if (!grad_input_mask[3] || !attn_bias.defined()) return;
+  wanted[3] = key.sizes()[2];
+  check_shape(kName, "attn_bias", attn_bias, ArrayRef<I>(wanted));
+  plan.set(3, wanted, attn_bias.dtype());
+}
+TAEDA_SHAPE(_scaled_dot_product_efficient_attention_backward_shape);
 
 }  // namespace taeda::native

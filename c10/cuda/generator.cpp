@@ -91,27 +91,16 @@ CudaGeneratorImpl& default_generator(int device) {
   return static_cast<CudaGeneratorImpl&>(*made.generator);
 }
 
-Draws take_draws(const Generator& given,
-                 int device,
-                 int64_t count,
-                 int per_block,
-                 int64_t blocks_each) {
+Draws take_words(const Generator& given, int device, uint64_t words) {
   TAEDA_CHECK(!given || given->device().is_cuda(),
               "Expected a 'cuda' device type for generator but found '",
               given ? given->device().str() : "",
               "'");
   CudaGeneratorImpl& generator = given ? static_cast<CudaGeneratorImpl&>(*given)
                                        : default_generator(device);
-  const GpuProperties& p = properties_of(device);
-  int64_t resident = p.max_threads_per_multiprocessor / kThreadsOfBlock;
-  int64_t most = std::max<int64_t>(p.multiprocessors * resident, 1);
-  int64_t blocks = (count + kThreadsOfBlock - 1) / kThreadsOfBlock;
+  words = (words + CudaGeneratorImpl::kBlock - 1) / CudaGeneratorImpl::kBlock *
+          CudaGeneratorImpl::kBlock;
   Draws draws;
-  draws.threads =
-      std::max<int64_t>(std::min(blocks, most), 1) * kThreadsOfBlock;
-  int64_t turn = draws.threads * per_block;
-  auto words = static_cast<uint64_t>((count + turn - 1) / turn * blocks_each) *
-               CudaGeneratorImpl::kBlock;
   std::lock_guard guard(generator.mutex());
   if (uint64_t number = recording_of(current_stream(device)); number != 0) {
     RecordedDraws* recorded = generator.recorded(number);
@@ -124,6 +113,25 @@ Draws take_draws(const Generator& given,
   }
   draws.seed = generator.initial_seed();
   draws.offset = generator.take(words);
+  return draws;
+}
+
+Draws take_draws(const Generator& given,
+                 int device,
+                 int64_t count,
+                 int per_block,
+                 int64_t blocks_each) {
+  const GpuProperties& p = properties_of(device);
+  int64_t resident = p.max_threads_per_multiprocessor / kThreadsOfBlock;
+  int64_t most = std::max<int64_t>(p.multiprocessors * resident, 1);
+  int64_t blocks = (count + kThreadsOfBlock - 1) / kThreadsOfBlock;
+  int64_t threads =
+      std::max<int64_t>(std::min(blocks, most), 1) * kThreadsOfBlock;
+  int64_t turn = threads * per_block;
+  auto words = static_cast<uint64_t>((count + turn - 1) / turn * blocks_each) *
+               CudaGeneratorImpl::kBlock;
+  Draws draws = take_words(given, device, words);
+  draws.threads = threads;
   return draws;
 }
 

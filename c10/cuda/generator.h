@@ -66,6 +66,9 @@ Draws take_draws(const Generator& given,
                  int64_t count,
                  int per_block,
                  int64_t blocks = 1);
+// For a call that draws `words` words of subsequence 0; the next one's offset
+// is a multiple of 4.
+Draws take_words(const Generator& given, int device, uint64_t words);
 
 // Which operators use when given none. Its seed is the CPU's when it is first
 // asked for: that of manual_seed().

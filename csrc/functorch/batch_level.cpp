@@ -170,7 +170,7 @@ void BatchLevel::call(const OperatorEntry& op, Stack& stack) {
   std::span<IValue> args = arguments_on(op, stack);
   bool batched = false;
   each_tensor(args, [&](TensorBase& t) { batched = batched || has_batch(t); });
-  bool random = op.info->has(OpTag::NondeterministicSeeded);
+  bool random = draws(op, args);
   if (random) batched = begin_random(*this, op, args, batched);
   if (!batched) {
     BelowLevel below(*this);

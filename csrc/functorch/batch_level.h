@@ -54,6 +54,8 @@ struct BatchCall {
 // Nothing: the rule has no answer for these arguments, which it left alone.
 using BatchRule = std::optional<Stack> (*)(BatchCall& call);
 
+// Whether the call draws random numbers; not attention that drops nothing.
+bool draws(const OperatorEntry& op, std::span<const IValue> args);
 // For an operator that draws random numbers: whether the call is to be batched.
 // Gives all its tensors the batch where each element draws numbers of its own.
 // RuntimeError in "error" mode.

@@ -3,6 +3,17 @@
 
 namespace taeda::functorch {
 
+bool draws(const OperatorEntry& op, std::span<const IValue> args) {
+  if (!op.info->has(OpTag::NondeterministicSeeded)) return false;
+  for (size_t i = 0; i < args.size(); ++i) {
+    bool rate = name_of(op.info->values[i], op.schema) == "dropout_p";
+    if (rate && args[i].is<double>() && args[i].get<double>() == 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool begin_random(BatchLevel& level,
                   const OperatorEntry& op,
                   std::span<IValue> args,

@@ -1,5 +1,6 @@
 // The switches of aten/settings.h, for backends, nn.attention and
 // utils.deterministic.
+#include <taeda/aten/native/attention_choice.h>
 #include <taeda/aten/native/sparse/sparse_tensor.h>
 #include <taeda/aten/settings.h>
 #include <taeda/c10/core/allocator.h>
@@ -36,6 +37,24 @@ void set_attention_order(const Ways& ways) {
   settings::set_attention_order(order);
 }
 
+// Why a way does not compute the call; None where it may.
+std::optional<std::string> attention_refusal(int64_t way,
+                                             const Tensor& query,
+                                             const Tensor& key,
+                                             const Tensor& value,
+                                             const OptionalTensor& mask,
+                                             double dropout_p,
+                                             bool is_causal,
+                                             bool shares) {
+  Attention asked = to_way(way);
+  if (!settings::attention_enabled(asked)) return "it is switched off";
+  Tensor given = mask ? *mask : Tensor();
+  const char* reason = native::attention_refusal(
+      asked, {query, key, value, given, dropout_p, is_causal, shares});
+  if (reason == nullptr) return std::nullopt;
+  return reason;
+}
+
 void add_switch(py::module_ m,
                 const char* get,
                 const char* set,
@@ -56,6 +75,7 @@ void bind_settings(PyObject* module) {
   m.def("_enable_attention", [](int64_t way, bool on) {
     settings::enable_attention(to_way(way), on);
   });
+  m.def("_attention_refusal", attention_refusal);
   m.def("_real_type", real_type_of);
   m.def("_complex_type", complex_type_of);
   m.def("_attention_order", attention_order);

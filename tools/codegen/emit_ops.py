@@ -586,6 +586,8 @@ def backend_slots(op: Operator) -> tuple[str, ...]:
             return BACKENDS
         if body.shape is None and not op.schema.mutable_args:
             return ("CPU",)
+        if body.cpu is None:
+            return ("Meta",)
     return ("CPU", "Meta")
 
 

@@ -82,10 +82,11 @@ def planned_functional(op: Operator, body: Kernel) -> list[str]:
             for i, name in enumerate(outs)
         ]
     call = ", ".join([*(a.name for a in op.schema.arguments), *outs])
-    lines.append("if (!device_.is_meta()) {")
-    if body.updates:
-        lines.append(f"  copy_into({outs[0]}, {body.updates});")
-    lines += [f"  native::{body.cpu or body.any}({call});", "}"]
+    if body.cpu or body.any:
+        lines.append("if (!device_.is_meta()) {")
+        if body.updates:
+            lines.append(f"  copy_into({outs[0]}, {body.updates});")
+        lines += [f"  native::{body.cpu or body.any}({call});", "}"]
     result = outs[0] if len(outs) == 1 else "{" + ", ".join(outs) + "}"
     return [*lines, f"return {result};"]
 

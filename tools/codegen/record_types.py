@@ -162,12 +162,13 @@ class Kernel:
 
     `shape(specs..., plan)` checks the arguments and plans the outputs without seeing
     memory (Note [Shape rules]), `cpu(args..., outputs...)` writes them. In place of
-    `cpu`, `any` is made of other operators and serves every device. Without `shape`
-    they make their results themselves (sizes that depend on data, views), or write into
-    their arguments; where these have a `shape`, it checks the arguments and plans what
-    an out= tensor becomes. `updates` names the argument whose values the output begins
-    with; its in-place form refuses other arguments that share memory with it, or works
-    on a copy then if `overlaps`.
+    `cpu`, `any` is made of other operators and serves every device; functional forms
+    with a `shape` may have neither, where only a GPU's library computes them. Without
+    `shape` they make their results themselves (sizes that depend on data, views), or
+    write into their arguments; where these have a `shape`, it checks the arguments and
+    plans what an out= tensor becomes. `updates` names the argument whose values the
+    output begins with; its in-place form refuses other arguments that share memory with
+    it, or works on a copy then if `overlaps`.
     `means` is its definition by other operators, written as in composites: what it is
     differentiated and mapped by where its record says nothing nearer.
     `repeats` lets the in-place form write where elements lie at one address.

@@ -379,6 +379,8 @@ constexpr Quick kQuick[] = {
     {"gather", gather_quick},
     {"convolution", convolution_by_cudnn},
     {"convolution_backward", convolution_backward_by_cudnn},
+    {"_scaled_dot_product_efficient_attention", attention},
+    {"_scaled_dot_product_efficient_attention_backward", attention_backward},
 };
 
 QuickKernel quick_kernel(const OperatorEntry& op) {

@@ -25,4 +25,9 @@ bool convolution_by_cudnn(const IValue* values,
 bool convolution_backward_by_cudnn(const IValue* values,
                                    const std::vector<TensorBase>& results);
 
+// Note [Attention on a device]
+bool attention(const IValue* values, const std::vector<TensorBase>& results);
+bool attention_backward(const IValue* values,
+                        const std::vector<TensorBase>& results);
+
 }  // namespace taeda::cuda

@@ -1,8 +1,8 @@
-"""CUDA, which this build does not have, and the kernels of attention.
+"""CUDA's switches, and the kernels of attention.
 
-`flash` and `math` are what the CPU has of attention, and both switches hold there;
-`mem_efficient` and `cudnn` are kept for the CUDA build, and so are the members of
-`matmul`. The switches of attention are the process's, not the thread's, as in PyTorch.
+`flash` and `math` are what the CPU has of attention, and both switches hold there; a
+GPU has `mem_efficient` too. `cudnn` is kept: there is no kernel of that name. The
+switches of attention are the process's, not the thread's, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ def is_built() -> bool:
 
 
 def is_flash_attention_available() -> bool:
-    """Whether the build has the GPU's flash kernel."""
-    return False
+    """Whether there is a GPU, which then has the flash kernel."""
+    from taeda import cuda
+
+    return cuda.is_available()
 
 
 class cuBLASModule:
@@ -169,28 +171,36 @@ class SDPAParams(NamedTuple):
 
 
 def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
-    """Whether CUDA's kernel of this name computes it: False, also where the CPU's
-    does; with `debug` a warning says why."""
-    return _not_on_cuda("flash", debug)
+    """Whether the GPU's kernel of this name computes it, which is False on the CPU.
+
+    Args:
+        params: the call's arguments.
+        debug: warn why not.
+    """
+    return _is_computed("flash", params, debug)
 
 
 def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool:
-    """Whether CUDA's memory-efficient kernel computes it: False, as above."""
-    return _not_on_cuda("efficient", debug)
+    """Whether the GPU's memory-efficient kernel computes it, as above."""
+    return _is_computed("mem_efficient", params, debug)
 
 
 def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
     """Whether cuDNN computes it: False, as above."""
-    return _not_on_cuda("cudnn", debug)
+    return _is_computed("cudnn", params, debug)
 
 
-def _not_on_cuda(name: str, debug: bool) -> bool:
-    if debug:
+def _is_computed(name: str, params: SDPAParams, debug: bool) -> bool:
+    if params.query.is_cuda:
+        reason = _C._attention_refusal(_WAYS[name], *params)
+    else:
+        reason = "it is not there on this device"
+    if debug and reason is not None:
         import warnings
 
-        text = f"taeda was not compiled with CUDA's kernel of {name} attention"
+        text = f"CUDA's kernel of {name} attention does not apply: {reason}"
         warnings.warn(text, stacklevel=3)
-    return False
+    return reason is None
 
 
 def is_ck_sdpa_available() -> bool:

@@ -231,6 +231,11 @@ def sdpa_backward_flop(
     return sdpa_backward_flop_count(grad_out_shape, query_shape, key_shape, value_shape)
 
 
+# Not as decorators: programs give the functions themselves as `custom_mapping`.
+_attention = "_scaled_dot_product_efficient_attention"
+register_flop_formula(getattr(_aten, _attention))(sdpa_flop)
+register_flop_formula(getattr(_aten, f"{_attention}_backward"))(sdpa_backward_flop)
+
 # The counter -------------------------------------------------------------------------
 
 _SUFFIXES = ("", "K", "M", "B", "T")
@@ -285,8 +290,9 @@ class FlopCounterMode:
     """A context that counts what products, convolutions and attention compute.
 
     What is counted is what registered formulas say of the operators below autograd:
-    matrix products, convolutions and their gradients. The CPU's fused attention has,
-    as in PyTorch, no formula; `custom_mapping` may give it `sdpa_flop`.
+    matrix products, convolutions, a GPU's attention and their gradients. The CPU's
+    fused attention has, as in PyTorch, no formula; `custom_mapping` may give it
+    `sdpa_flop`.
 
     Args:
         mods: ignored; modules are found by themselves.

@@ -40,6 +40,7 @@ FILES = {
     "device_scans.py": 20,
     "device_moves.py": 17,
     "device_indexing.py": 13,
+    "device_attention.py": 44,
 }
 
 

@@ -33,10 +33,16 @@ struct Ended {};
 
 enum class Waits { kForNone, kForWarp, kForBlock, kDone };
 
+// A context brings it to its stack; from then on the compiler's own jumps do,
+// which are neither system calls, as changes of contexts are, nor functions
+// that a sanitizer replaces.
+using Place = void* [5];
 struct Fiber {
   ucontext_t context;
+  Place place;
   std::vector<char> stack = std::vector<char>(kStack);
   Waits waits = Waits::kDone;
+  bool began = false;
 };
 
 // One block at a time. Between two barriers the threads run one by one: from
@@ -59,10 +65,10 @@ class Block {
     } while (release());
   }
 
-  void wait(Waits what) {
+  [[gnu::noinline]] void wait(Waits what) {
     Fiber& mine = fibers_[current_];
     mine.waits = what;
-    swapcontext(&mine.context, &scheduler_);
+    if (__builtin_setjmp(mine.place) == 0) leave();
   }
 
   // What another thread of the warp gave; all of it have called when it comes.
@@ -77,6 +83,19 @@ class Block {
     std::memcpy(&other, slots_[turn][partner], sizeof(T));
     return other;
   }
+  // What all threads of the warp gave: `kSlot` bytes for each, until its
+  // second call from here on.
+  template <class T>
+  const unsigned char* gather(const T& value) {
+    static_assert(sizeof(T) <= kSlot);
+    unsigned turn = turns_[current_]++ % 2;
+    std::memcpy(slots_[turn][current_], &value, sizeof(T));
+    wait(Waits::kForWarp);
+    unsigned first = current_ / kWarp * kWarp;
+    if (first + kWarp > count_) fail("a warp is not whole");
+    return slots_[turn][first];
+  }
+  static constexpr size_t kSlot = 32;
   unsigned current() const { return current_; }
 
   static Block& get() {
@@ -94,21 +113,32 @@ class Block {
     Block& block = get();
     block.body_(block.call_);
     block.fibers_[block.current_].waits = Waits::kDone;
+    block.leave();
   }
 
   void start(Fiber& fiber) {
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack.data();
     fiber.context.uc_stack.ss_size = kStack;
-    fiber.context.uc_link = &scheduler_;
+    fiber.context.uc_link = nullptr;
+    fiber.began = false;
     makecontext(&fiber.context, begin, 0);
     fiber.waits = Waits::kForNone;
     turns_[&fiber - fibers_.data()] = 0;
   }
 
-  void step() {
+  // Neither returns.
+  [[gnu::noinline]] void leave() { __builtin_longjmp(scheduler_, 1); }
+  [[gnu::noinline]] void enter(Fiber& next) {
+    if (next.began) __builtin_longjmp(next.place, 1);
+    next.began = true;
+    setcontext(&next.context);
+  }
+
+  [[gnu::noinline]] void step() {
     threadIdx.x = current_;
-    swapcontext(&scheduler_, &fibers_[current_].context);
+    Fiber& next = fibers_[current_];
+    if (__builtin_setjmp(scheduler_) == 0) enter(next);
   }
 
   bool all(unsigned from, unsigned to, Waits what) const {
@@ -142,11 +172,11 @@ class Block {
   static constexpr unsigned kMostThreads = 1024;
   std::vector<Fiber> fibers_;
   unsigned count_ = 0, current_ = 0;
-  ucontext_t scheduler_;
+  Place scheduler_;
   void (*body_)(void*) = nullptr;
   void* call_ = nullptr;
   unsigned turns_[kMostThreads];
-  alignas(16) unsigned char slots_[2][kMostThreads][16];
+  alignas(16) unsigned char slots_[2][kMostThreads][kSlot];
 };
 
 // All threads of all blocks of a grid.
@@ -274,3 +304,76 @@ T __shfl_sync(unsigned, T value, int lane) {
   unsigned first = block.current() / host_device::kWarp * host_device::kWarp;
   return block.exchange(value, first + static_cast<unsigned>(lane));
 }
+
+// What the hardware does with registers of a whole warp, by what the PTX ISA
+// says which lane holds. Their loops are not checked access by access.
+namespace host_device {
+
+// Of elements of 16 bits: 10 bits behind the point (half) or 7 (bfloat16).
+TAEDA_UNCHECKED inline float widened_bits(unsigned bits, bool is_half) {
+  unsigned sign = (bits & 0x8000u) << 16, rest = (bits & 0x7fffu);
+  unsigned wide = is_half ? rest << 13 : rest << 16;
+  float value;
+  if (is_half && rest >= 0x7c00u) wide = rest << 13 | 0x7f800000u;
+  std::memcpy(&value, &wide, sizeof(value));
+  if (is_half && rest < 0x7c00u) value *= 0x1p112f;
+  std::memcpy(&wide, &value, sizeof(value));
+  wide |= sign;
+  std::memcpy(&value, &wide, sizeof(value));
+  return value;
+}
+
+struct Sides {
+  unsigned a[4], b[2];
+};
+
+// mma.sync.m16n8k16: sum += a b of the warp's matrices of 16 by 16 and 8.
+TAEDA_UNCHECKED inline void multiply_add(float* sum,
+                                         const Sides& mine,
+                                         bool is_half) {
+  const unsigned char* all = Block::get().gather(mine);
+  auto part = [&](unsigned lane,
+                  unsigned number,
+                  unsigned which) TAEDA_UNCHECKED {
+    unsigned word;
+    std::memcpy(
+        &word, all + lane * Block::kSlot + number * sizeof(word), sizeof(word));
+    return widened_bits(word >> 16 * which & 0xffffu, is_half);
+  };
+  const unsigned lane = threadIdx.x % kWarp;
+  float a[2][16], b[2][16];
+  for (unsigned k = 0; k < 16; ++k) {
+    for (unsigned i = 0; i < 2; ++i) {
+      const unsigned column = 2 * (lane % 4) + i;
+      a[i][k] = part(lane / 4 * 4 + k % 8 / 2, i + k / 8 * 2, k % 2);
+      b[i][k] = part(column * 4 + k % 8 / 2, 4 + k / 8, k % 2);
+    }
+  }
+  for (unsigned i = 0; i < 4; ++i) {
+    for (unsigned k = 0; k < 16; ++k) sum[i] += a[i / 2][k] * b[i % 2][k];
+  }
+}
+
+// ldmatrix.x4: of four matrices of 8 by 8 elements of 16 bits, of which lane l
+// names row l % 8 of matrix l / 8, each lane gets a pair; of the turned ones
+// with kTurned.
+TAEDA_UNCHECKED inline void load_matrices(unsigned* out,
+                                          const unsigned short* row,
+                                          bool turned) {
+  const unsigned char* all = Block::get().gather(row);
+  const unsigned lane = threadIdx.x % kWarp;
+  for (unsigned m = 0; m < 4; ++m) {
+    unsigned pair[2];
+    for (unsigned i = 0; i < 2; ++i) {
+      const unsigned one = lane / 4, other = 2 * (lane % 4) + i;
+      const unsigned short* from;
+      std::memcpy(&from,
+                  all + (8 * m + (turned ? other : one)) * Block::kSlot,
+                  sizeof(from));
+      pair[i] = from[turned ? one : other];
+    }
+    out[m] = pair[0] | pair[1] << 16;
+  }
+}
+
+}  // namespace host_device

@@ -1,0 +1,39 @@
+"""Attention on emulated devices, and by NVRTC for all architectures."""
+
+from __future__ import annotations
+
+import pytest
+from emulated import run
+from nvrtc import compile_source
+from test_device_kernels import ARCHITECTURES
+
+# Function and header.
+KERNELS = {
+    "attention_forward": "attention",
+    "attention_back_queries": "attention_backward",
+    "attention_back_keys": "attention_backward",
+}
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_on_emulated_devices(share: int) -> None:
+    run("device_attention.py", (share, 4))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("stored", ["Half", "BFloat16", "float"])
+def test_texts_compile(stored: str, architecture: str) -> None:
+    """All kernels of one dtype, with a mask and dropout and with neither."""
+    includes = {f"#include <taeda/aten/native/cuda/{h}.cuh>" for h in KERNELS.values()}
+    calls = []
+    for function in KERNELS:
+        which = ", 3" if function.endswith("back_keys") else ""
+        for mask, drops in (("NoMask", 0), ("float", 1)):
+            arguments = f"{stored}, 64, 64, 32, {mask}, {drops}{which}"
+            calls.append(
+                f'extern "C" __launch_bounds__(128) __global__ void k{len(calls)}('
+                "const __grid_constant__ AttentionCall call) {"
+                f" {function}<{arguments}>(call); }}"
+            )
+    text = "\n".join([*sorted(includes), "namespace taeda {", *calls, "}"])
+    assert compile_source("attention.cu", text, architecture) == ""
