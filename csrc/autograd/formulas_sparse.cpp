@@ -57,9 +57,10 @@ Tensor sparse_of_values(const Tensor& values, const Tensor& self) {
 bool holds_entries(const Tensor& grad,
                    std::initializer_list<const Tensor*> others) {
   bool sparse = false;
+  for (const Tensor* t : others) sparse |= t->defined() && is_sparse(*t);
+  if (!sparse) return false;  // sizes may be symbols, which would be fixed
   for (const Tensor* t : others) {
     if (!t->defined() || t->sizes() != grad.sizes()) return false;
-    sparse |= is_sparse(*t);
   }
   // Second derivatives record what was called.
   return sparse && !grad_enabled();

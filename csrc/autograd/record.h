@@ -182,11 +182,15 @@ bool can_fuse(const Tensor& grad, const T&... others) {
 inline bool is_small_float(const Tensor& t) {
   return t.defined() && (t.dtype() == kHalf || t.dtype() == kBFloat16);
 }
+inline bool is_compressed(const Tensor& t) {
+  return t.defined() && t.layout() != Layout::Strided;
+}
 // The same calls give no result where they meet sparse tensors (1 + self has no
 // zeros): those are computed for the entries of the gradient.
 template <class F, class... T>
 Tensor rounded_once(F&& derivative, const Tensor& grad, const T&... others) {
-  if (holds_entries(grad, {&others...})) [[unlikely]] {
+  bool compressed = (is_compressed(others) || ...);
+  if (compressed && holds_entries(grad, {&others...})) [[unlikely]] {
     Tensor values = rounded_once(derivative,
                                  values_at_entries(grad, grad),
                                  values_at_entries(others, grad)...);
