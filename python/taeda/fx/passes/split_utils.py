@@ -54,6 +54,13 @@ class Component:
         getattr_maps: from `get_attr` nodes of the whole graph to those in `graph`.
         constructor_args: unused names of arguments.
         gm: the module, at the end.
+
+    Example:
+        >>> part = Component(taeda.fx.Graph(), 0, "first")
+        >>> x = part.graph.placeholder("x")
+        >>> part.gives(x)
+        >>> part.orig_outputs
+        [x]
     """
 
     graph: Graph
