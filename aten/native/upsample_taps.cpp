@@ -27,6 +27,12 @@ double aligned_step(const LineResize& how, int64_t in, int64_t out) {
                  : 0.0;
 }
 
+// The element that a position is in; a tiny factor leads far beyond the line.
+int64_t element_at(double position, int64_t in) {
+  if (position >= static_cast<double>(in)) return in - 1;
+  return position > 0 ? static_cast<int64_t>(position) : 0;
+}
+
 void nearest_taps(const LineResize& how, Taps<double>& t) {
   // In float whatever the dtype is.
   float step = step_of<float>(how, t.in, t.out);
@@ -34,12 +40,11 @@ void nearest_taps(const LineResize& how, Taps<double>& t) {
   for (int64_t i = 0; i < t.out; ++i) {
     int64_t at = i;
     if (exact) {
-      at = static_cast<int64_t>(
-          std::floor((static_cast<float>(i) + 0.5f) * step));
+      at = element_at((static_cast<float>(i) + 0.5f) * step, t.in);
     } else if (t.out == 2 * t.in) {
       at = i >> 1;
     } else if (t.out != t.in) {
-      at = static_cast<int64_t>(std::floor(static_cast<float>(i) * step));
+      at = element_at(static_cast<float>(i) * step, t.in);
     }
     t.at.push_back(std::min(at, t.in - 1));
     t.weight.push_back(1.0);
@@ -61,7 +66,7 @@ void linear_taps(const LineResize& how, Taps<double>& t) {
     double part = 0;
     if (t.in != t.out) {
       double source = source_of(how, step, i, false);
-      low = std::min(static_cast<int64_t>(source), t.in - 1);
+      low = element_at(source, t.in);
       part = std::clamp(source - static_cast<double>(low), 0.0, 1.0);
     }
     t.at.push_back(low);
@@ -86,7 +91,7 @@ void cubic_taps(const LineResize& how, Taps<double>& t) {
   double step = aligned_step(how, t.in, t.out);
   for (int64_t i = 0; i < t.out; ++i) {
     double source = source_of(how, step, i, true);
-    int64_t low = std::min(static_cast<int64_t>(std::floor(source)), t.in - 1);
+    int64_t low = source < 0 ? -1 : element_at(source, t.in);
     double x = std::clamp(source - static_cast<double>(low), 0.0, 1.0);
     for (int64_t k = -1; k <= 2; ++k) {
       t.at.push_back(std::clamp<int64_t>(low + k, 0, t.in - 1));
@@ -121,7 +126,9 @@ void antialias_taps(const LineResize& how, Taps<double>& t) {
                                                         : 3.0;
   double support = step >= 1 ? reach * step : reach;
   double shrink = step >= 1 ? 1 / step : 1.0;
-  t.width = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
+  double width = std::ceil(support) * 2 + 1;
+  t.width =
+      width < static_cast<double>(t.in) ? static_cast<int64_t>(width) : t.in;
   for (int64_t i = 0; i < t.out; ++i) {
     double center = step * (static_cast<double>(i) + 0.5);
     int64_t from =

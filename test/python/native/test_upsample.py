@@ -80,3 +80,15 @@ def test_errors():
         f(x, [0, 2])
     with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
         f(x.long(), [3, 3])
+
+
+@pytest.mark.parametrize("factor", [1e-10, 1e-30, 1e-200])
+@pytest.mark.parametrize("line", ["upsample_nearest1d", "_upsample_nearest_exact1d"])
+def test_tiny_factors_lead_to_the_last_element(line: str, factor: float) -> None:
+    x = taeda.arange(8.0).view(1, 2, 4)
+    found = getattr(taeda.ops.aten, line)(x, [3], factor)
+    assert found[0, :, 1:].tolist() == [[3.0, 3.0], [7.0, 7.0]]
+    linear = taeda.ops.aten.upsample_linear1d(x, [3], False, factor)
+    assert linear.tolist() == [[[3.0] * 3, [7.0] * 3]]
+    cubic = taeda.ops.aten.upsample_bicubic2d(x[None], [2, 2], False, 1.0, factor)
+    assert cubic.isfinite().all()
