@@ -72,7 +72,8 @@ CompiledProgram::CompiledProgram(const Program& program,
   }
   TAEDA_CHECK_AS(NotImplemented,
                  !passes_ || has_same_grads(inputs),
-                 "compile: a backward pass with hooks of leaves");
+                 "compile: a backward pass with hooks of leaves, or in anomaly "
+                 "mode");
   Traced traced = trace(program, inputs, joint, symbolic, passes);
   outputs_ = traced.outputs;
   results_ = std::move(traced.results);
@@ -289,8 +290,9 @@ bool CompiledProgram::fits(std::span<const TensorBase> inputs,
 }
 
 // Whether a pass inside finds leaves without hooks, and the grads that it knows
-// of.
+// of. Anomaly mode looks at each call of a pass.
 bool CompiledProgram::has_same_grads(std::span<const TensorBase> inputs) const {
+  if (autograd::anomaly_mode().enabled) return false;
   size_t known = 0;
   for (size_t i = 0; i < passes_->own; ++i) {
     if (!inputs[i].requires_grad()) continue;

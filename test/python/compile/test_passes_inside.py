@@ -250,6 +250,26 @@ def test_a_hook_that_comes_later_is_called():
     assert weight.grad.tolist() == [1.0] * 3 and len(seen) == 1
 
 
+def test_anomaly_mode_sees_the_pass() -> None:
+    x = taeda.zeros(3, requires_grad=True)
+
+    @taeda.compile(options=OPTIONS)
+    def step(factor):
+        x.grad = None
+        (x.sqrt() * factor).sum().backward()
+
+    step(taeda.ones(3))
+    assert x.grad.isinf().all()
+    with (
+        pytest.warns(UserWarning, match="Error detected in SqrtBackward0"),
+        taeda.autograd.set_detect_anomaly(True),
+        pytest.raises(RuntimeError, match="returned nan values"),
+    ):
+        step(taeda.zeros(3))
+    step(taeda.zeros(3))
+    assert x.grad.isnan().all()
+
+
 def test_inputs_with_a_history_end_the_graph():
     def program(net):
         @taeda.compile(options=OPTIONS)
