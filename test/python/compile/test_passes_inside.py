@@ -215,7 +215,7 @@ def test_numbers_are_read_behind_the_pass():
 
 @pytest.mark.parametrize("kind", ["tensor", "after", "node"])
 def test_leaves_with_hooks_end_the_graph(kind):
-    seen = []
+    seen, held = [], []
 
     def program(net):
         weight = net[0].weight
@@ -224,8 +224,8 @@ def test_leaves_with_hooks_end_the_graph(kind):
         elif kind == "after":
             weight.register_post_accumulate_grad_hook(lambda p: seen.append(1))
         else:
-            net.kept = weight.expand_as(weight).grad_fn.next_functions[0][0]
-            net.kept.register_hook(lambda *_: seen.append(1))
+            held.append(weight.expand_as(weight).grad_fn.next_functions[0][0])
+            held[-1].register_hook(lambda *_: seen.append(1))
         return accumulates(net)
 
     (reason, *_), *_ = compare(program).explain()["reasons"]
