@@ -1,4 +1,5 @@
 // Attention on the device: which kernel a call takes, and its parameters.
+#include <taeda/aten/core/ivalue.h>
 #include <taeda/aten/core/memory.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/attention_scale.h>

@@ -8,6 +8,7 @@
 // has hooks. Behind it the graph ends at what only runs call by call (steps of
 // optimizers, numbers from tensors), which would take the pass along; a graph
 // that the backend leaves all the same is captured again, to end at the pass.
+#include <taeda/aten/core/level.h>
 #include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/compiler/capture/pieces.h>
 
