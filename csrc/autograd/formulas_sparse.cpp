@@ -30,6 +30,8 @@
 #include <taeda/gen/ops/where.h>
 #include <taeda/gen/ops/zeros.h>
 
+#include <vector>
+
 namespace taeda::autograd {
 
 using native::is_coo;
@@ -66,13 +68,21 @@ bool holds_entries(const Tensor& grad,
   return sparse && !grad_enabled();
 }
 
-Tensor values_at_entries(const Tensor& t, const Tensor& grad) {
+static Tensor values_at_entries(const Tensor& t, const Tensor& grad) {
   if (!is_sparse(grad)) return is_sparse(t) ? ops::to_dense(t) : t;
   if (t.impl() == grad.impl()) return parts_of(grad).values;
   return sparse_values_gradient(t, grad);
 }
 
-Tensor of_entries(const Tensor& values, const Tensor& grad) {
+Tensor at_entries(const Tensor& grad,
+                  std::initializer_list<const Tensor*> others,
+                  Tensor (*derivative)(void* f,
+                                       const Tensor& grad,
+                                       const Tensor* others),
+                  void* f) {
+  std::vector<Tensor> given;
+  for (const Tensor* t : others) given.push_back(values_at_entries(*t, grad));
+  Tensor values = derivative(f, values_at_entries(grad, grad), given.data());
   return is_sparse(grad) ? sparse_of_values(values, grad) : values;
 }
 

@@ -15,12 +15,16 @@ TAEDA_API Tensor sparse_values_gradient(const Tensor& grad,
 // A sparse tensor with the entries of `self` whose values are `values`.
 TAEDA_API Tensor sparse_of_values(const Tensor& values, const Tensor& self);
 // Of the derivative of a pointwise operator: whether it is to be computed for
-// entries, what a tensor holds at those of the gradient (everywhere, if that is
-// strided), and the gradient that such values are.
+// entries, and that: of what the tensors hold at those of the gradient
+// (everywhere, if that is strided). Not templates, which each node would have.
 TAEDA_API bool holds_entries(const Tensor& grad,
                              std::initializer_list<const Tensor*> others);
-TAEDA_API Tensor values_at_entries(const Tensor& t, const Tensor& grad);
-TAEDA_API Tensor of_entries(const Tensor& values, const Tensor& grad);
+TAEDA_API Tensor at_entries(const Tensor& grad,
+                            std::initializer_list<const Tensor*> others,
+                            Tensor (*derivative)(void* f,
+                                                 const Tensor& grad,
+                                                 const Tensor* others),
+                            void* f);
 TAEDA_API Tensor to_dense_gradient(const Tensor& grad,
                                    const Tensor& self,
                                    std::optional<bool> masked_grad);

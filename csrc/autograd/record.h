@@ -13,6 +13,9 @@
 #include <taeda/aten/core/op_types.h>
 #include <taeda/aten/iter/pointwise.h>
 
+#include <type_traits>
+#include <utility>
+
 namespace taeda::autograd {
 
 // Whether some tensor among the arguments is to be differentiated.
@@ -191,10 +194,16 @@ template <class F, class... T>
 Tensor rounded_once(F&& derivative, const Tensor& grad, const T&... others) {
   bool compressed = (is_compressed(others) || ...);
   if (compressed && holds_entries(grad, {&others...})) [[unlikely]] {
-    Tensor values = rounded_once(derivative,
-                                 values_at_entries(grad, grad),
-                                 values_at_entries(others, grad)...);
-    return of_entries(values, grad);
+    auto again = [](void* f, const Tensor& g, const Tensor* o) {
+      return [&]<size_t... I>(std::index_sequence<I...>) {
+        return rounded_once(
+            *static_cast<std::remove_reference_t<F>*>(f), g, o[I]...);
+      }(std::index_sequence_for<T...>());
+    };
+    return at_entries(grad,
+                      {&others...},
+                      again,
+                      const_cast<void*>(static_cast<const void*>(&derivative)));
   }
   bool narrow = is_small_float(grad) &&
                 ((!others.defined() || others.dtype() == grad.dtype() ||
