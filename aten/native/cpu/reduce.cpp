@@ -178,6 +178,9 @@ void reduce_all(const Job& job, const IterationSpace& space, const Sink& sink) {
   sink.store(job, partial.data(), 0, 1, n);
 }
 
+// Bytes of a buffer that elements are converted to.
+constexpr int64_t kBuffer = kWidth * kMaxItem;
+
 // Rows that are folded in one go: their results are finished together.
 void short_rows(const Job& job,
                 const char* base,
@@ -186,15 +189,17 @@ void short_rows(const Job& job,
                 int64_t length,
                 int64_t at,
                 const Sink& sink) {
-  alignas(64) char accumulators[kWidth * kMaxItem];
+  alignas(64) char accumulators[kBuffer], buffer[kBuffer];
   for (int64_t first = 0; first < rows; first += kWidth) {
     int64_t count = std::min(kWidth, rows - first);
     job.kernel.init(accumulators, count);
     for (int64_t r = 0; r < count; ++r) {
-      job.kernel.inner(base + (first + r) * stride,
-                       length,
-                       accumulators + r * job.size,
-                       job.scalars);
+      const char* row = base + (first + r) * stride;
+      if (!job.same) {
+        job.convert(row, job.itemsize, buffer, job.size, length);
+        row = buffer;
+      }
+      job.kernel.inner(row, length, accumulators + r * job.size, job.scalars);
     }
     sink.store(job, accumulators, at + first, count, length);
   }
@@ -205,9 +210,9 @@ void reduce_rows(const Job& job,
                  const IterationSpace& reduced,
                  const Sink& sink) {
   int64_t grain = std::max<int64_t>(1, kGrain / reduced.numel());
-  bool one_block = job.same && reduced.dim() == 1 &&
-                   reduced.stride(0, 0) == job.itemsize &&
-                   reduced.numel() <= kBlock;
+  int64_t most = job.same ? kBlock : std::min(kBlock, kBuffer / job.size);
+  bool one_block = reduced.dim() == 1 && reduced.stride(0, 0) == job.itemsize &&
+                   reduced.numel() <= most;
   parallel_for(0, kept.numel(), grain, [&](int64_t begin, int64_t end) {
     OperandWalker walker(kept, 0, begin);
     Cascade cascade(job, 1);

@@ -104,6 +104,18 @@ class MatrixReader {
     }
   }
 
+  // Matrix i, row-major, to `out`; only of real numbers, and there is data.
+  void copy_rows(int64_t i, T* out, int64_t stride) const {
+    const T* p = nullptr;
+    items(i, i + 1, &p);
+    copy_strided(reinterpret_cast<char*>(out),
+                 {stride, 1},
+                 reinterpret_cast<const char*>(p),
+                 {items_.row, items_.column},
+                 {rows_, columns_},
+                 scalar_type_of<T>);
+  }
+
   bool is_identity() const { return data_ == nullptr; }
 
  private:

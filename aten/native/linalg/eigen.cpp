@@ -2,6 +2,7 @@
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/aten/native/linalg/refined.h>
 #include <taeda/aten/native/linalg/report.h>
+#include <taeda/aten/native/linalg/sweeps.h>
 #include <taeda/aten/native/linalg/two_by_two.h>
 #include <taeda/gen/native/linalg_eig.h>
 #include <taeda/gen/native/linalg_eigh.h>
@@ -42,7 +43,7 @@ void check_converged(std::string_view op, const Tensor& given) {
 // One Hermitian matrix: its eigenvalues go to w, and over it go its
 // eigenvectors (job V) or anything (job N).
 template <typename T>
-int hermitian_in(
+int hermitian_by_lapack(
     blas::CStr job, blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
   using R = real_t<T>;
   Int info = 0, lda = leading(n), query = -1, size = 0, integers = 0;
@@ -116,6 +117,19 @@ int hermitian_in(
                       1);
   }
   return info;
+}
+
+template <typename T>
+int hermitian_in(
+    blas::CStr job, blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
+  if constexpr (std::is_same_v<T, real_t<T>>) {
+    bool lower = *uplo == 'L', vectors = *job == 'V';
+    if (n > 1 && n <= kMostSwept &&
+        eigh_by_sweeps(n, matrix, w, lower, vectors)) {
+      return 0;
+    }
+  }
+  return hermitian_by_lapack(job, uplo, n, matrix, w);
 }
 
 // Up to here double precision costs about as much as single precision.

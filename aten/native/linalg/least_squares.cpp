@@ -1,6 +1,7 @@
 // Least squares by LAPACK's drivers.
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
+#include <taeda/aten/native/linalg/reflected.h>
 #include <taeda/gen/native/_linalg_lstsq.h>
 #include <taeda/gen/native/linalg_lstsq.h>
 #include <taeda/gen/ops/_linalg_lstsq.h>
@@ -194,37 +195,137 @@ Int System<T>::solve(std::string_view driver) {
 }
 
 template <class T>
-void solve_all(const Tensor& a,
-               const Tensor& b,
-               double rcond,
-               std::string_view driver,
-               const Tensor& values,
-               const Tensor& rank) {
-  Int m = rows_of(a), n = columns_of(a), rows = rows_of(b);
-  Int count = columns_of(b), k = std::min(m, n);
+struct Systems {
+  const Tensor &a, &b;
+  double rcond;
+  std::string_view driver;
+  const Tensor &solution, &rank, &values;
+
+  void solve() const;
+
+ private:
+  T* result(int64_t i) const {
+    return item<T>(solution, i, a.size(-1) * b.size(-1));
+  }
+  bool by_reflections(int64_t i) const;
+  void by_lapack(int64_t i) const;
+  void by_lapack(int64_t i,
+                 Int m,
+                 std::vector<T>& matrix,
+                 std::vector<T>& sides) const;
+};
+
+// Where there are at least as many rows as columns: pivots only tell the rank,
+// so that those of gelsy are not needed where it is certain. Else LAPACK gets R
+// and Q^T b, whose rows beyond R do not matter. False where nothing is done.
+template <class T>
+bool Systems<T>::by_reflections(int64_t i) const {
+  int64_t m = a.size(-2), n = a.size(-1), count = b.size(-1);
+  bool gelsy = driver == "gelsy";
+  AlignedMatrix<T> both(m, n + count);
+  MatrixReader<T>(a).copy_rows(i, both.row(0), both.stride());
+  MatrixReader<T>(b).copy_rows(i, both.row(0) + n, both.stride());
+  if (!Reflected<T>(both, n).ok()) return false;
+  if (!surely_conditioned(both, n, gelsy ? rcond : 0)) {
+    if (m == n) return false;
+    std::vector<T> matrix(static_cast<size_t>(n * n));
+    std::vector<T> sides(static_cast<size_t>(n * count));
+    for (int64_t row = 0; row < n; ++row) {
+      for (int64_t c = row; c < n; ++c) {
+        matrix[static_cast<size_t>(c * n + row)] = both(row, c);
+      }
+      for (int64_t c = 0; c < count; ++c) {
+        sides[static_cast<size_t>(c * n + row)] = both(row, n + c);
+      }
+    }
+    by_lapack(i, static_cast<Int>(n), matrix, sides);
+    return true;
+  }
+  // Row-major R is LAPACK's R^T: x^T R^T = b^T.
+  Int stride = static_cast<Int>(both.stride());
+  Int rows = static_cast<Int>(n), columns = static_cast<Int>(count);
+  const T one(1);
+  lapack<T>().trsm("R",
+                   "L",
+                   "N",
+                   "N",
+                   &columns,
+                   &rows,
+                   &one,
+                   both.row(0),
+                   &stride,
+                   both.row(0) + n,
+                   &stride,
+                   1,
+                   1,
+                   1,
+                   1);
+  T* x = result(i);
+  for (int64_t row = 0; row < n; ++row) {
+    for (int64_t c = 0; c < count; ++c) x[c * n + row] = both(row, n + c);
+  }
+  if (gelsy) rank.mutable_data<int64_t>()[i] = n;
+  return true;
+}
+
+// Matrix i, column-major, with m rows; `sides` has max(m, n) rows.
+template <class T>
+void Systems<T>::by_lapack(int64_t i,
+                           Int m,
+                           std::vector<T>& matrix,
+                           std::vector<T>& sides) const {
   using R = blas::real_t<T>;
+  Int n = columns_of(a), count = columns_of(b);
+  Int rows = std::max(m, n), k = std::min(m, n);
   std::vector<R> unused(static_cast<size_t>(std::max(k, 1)));
+  System<T> system{m,
+                   n,
+                   count,
+                   matrix.data(),
+                   sides.data(),
+                   static_cast<R>(rcond),
+                   values.numel() > 0 ? item<R>(values, i, k) : unused.data()};
+  Int info = system.solve(driver);
+  TAEDA_CHECK_AS(LinAlg,
+                 info == 0,
+                 kName,
+                 ": (Batch element ",
+                 i,
+                 "): The least squares solution could not be computed "
+                 "because the input matrix does not have full rank (error "
+                 "code: ",
+                 info,
+                 ").");
+  rank.mutable_data<int64_t>()[i] = system.rank;
+  for (int64_t c = 0; c < count; ++c) {
+    std::copy_n(sides.data() + c * rows, n, result(i) + c * n);
+  }
+}
+
+template <class T>
+void Systems<T>::by_lapack(int64_t i) const {
+  Int m = rows_of(a), n = columns_of(a), count = columns_of(b);
+  int64_t rows = std::max(m, n);
+  std::vector<T> matrix(static_cast<size_t>(m) * static_cast<size_t>(n));
+  std::vector<T> sides(static_cast<size_t>(rows) * static_cast<size_t>(count));
+  std::vector<T> given(static_cast<size_t>(m) * static_cast<size_t>(count));
+  MatrixReader<T>(a).copy(i, matrix.data(), m, n);
+  if (count > 0) MatrixReader<T>(b).copy(i, given.data(), m, count);
+  for (int64_t c = 0; c < count; ++c) {
+    std::copy_n(given.data() + c * m, m, sides.data() + c * rows);
+  }
+  by_lapack(i, m, matrix, sides);
+}
+
+template <class T>
+void Systems<T>::solve() const {
+  bool by_qr = driver == "gels" || driver == "gelsy";
+  bool tall = a.size(-2) >= a.size(-1) && solution.numel() > 0;
   for (int64_t i = 0; i < batch_count(a); ++i) {
-    System<T> system{
-        m,
-        n,
-        count,
-        item<T>(a, i, int64_t{m} * n),
-        item<T>(b, i, int64_t{rows} * count),
-        static_cast<R>(rcond),
-        values.numel() > 0 ? item<R>(values, i, k) : unused.data()};
-    Int info = system.solve(driver);
-    TAEDA_CHECK_AS(LinAlg,
-                   info == 0,
-                   kName,
-                   ": (Batch element ",
-                   i,
-                   "): The least squares solution could not be computed "
-                   "because the input matrix does not have full rank (error "
-                   "code: ",
-                   info,
-                   ").");
-    rank.mutable_data<int64_t>()[i] = system.rank;
+    if constexpr (std::is_same_v<T, blas::real_t<T>>) {
+      if (by_qr && tall && by_reflections(i)) continue;
+    }
+    by_lapack(i);
   }
 }
 
@@ -267,16 +368,11 @@ void _linalg_lstsq_cpu(const Tensor& self,
   zero_fill(values);
   zero_fill(solution);
   if (self.numel() == 0) return;
-  int64_t m = self.size(-2), n = self.size(-1);
-  Tensor a = column_major(kName, self);
-  Tensor x =
-      new_matrices(kName, batch_sizes(self), std::max(m, n), b.size(-1), self);
-  zero_fill(x);
-  copy_into(ops::narrow(x, -2, 0, m), b);
+  Tensor a = readable(self), right = readable(b);
   visit_lapack(self.dtype(), [&](auto t) {
-    solve_all<decltype(t)>(a, x, rcond, driver, values, rank);
+    Systems<decltype(t)>{a, right, rcond, driver, solution, rank, values}
+        .solve();
   });
-  copy_into(solution, ops::narrow(x, -2, 0, n));
 }
 
 namespace {

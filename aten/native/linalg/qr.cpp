@@ -1,5 +1,6 @@
 // QR decompositions and the orthogonal matrices that reflections make.
 #include <taeda/aten/native/linalg/batches.h>
+#include <taeda/aten/native/linalg/reflected.h>
 #include <taeda/gen/native/geqrf.h>
 #include <taeda/gen/native/linalg_householder_product.h>
 #include <taeda/gen/native/linalg_qr.h>
@@ -129,6 +130,30 @@ void qr_by_lapack(const Tensor& a, const Tensor& q, const Tensor& r) {
   linalg_householder_product_cpu(below, tau, q);
 }
 
+// Matrix i of `a` by LAPACK.
+template <class T>
+void one_by_lapack(const MatrixReader<T>& reader,
+                   int64_t i,
+                   const Tensor& a,
+                   const Tensor& q,
+                   const Tensor& r) {
+  constexpr std::string_view op = "linalg.qr";
+  Tensor one = new_matrices(op, {}, a.size(-2), a.size(-1), a);
+  reader.copy(i, one.mutable_data<T>(), a.size(-2), a.size(-1));
+  auto like = [&](const Tensor& t) {
+    return new_matrices(op, {}, t.size(-2), t.size(-1), t);
+  };
+  auto put = [&](const Tensor& from, const Tensor& to) {
+    int64_t rows = to.size(-2), columns = to.size(-1);
+    T* place = item<T>(to, i, rows * columns);
+    MatrixReader<T>(from).copy(0, place, rows, columns);
+  };
+  Tensor new_q = q.defined() ? like(q) : q, new_r = like(r);
+  qr_by_lapack(one, new_q, new_r);
+  put(new_r, r);
+  if (q.defined()) put(new_q, q);
+}
+
 // Q of r.size(-2) columns, if it is wanted, and R. Matrices that lanes leave
 // undecided come from LAPACK.
 template <class T>
@@ -141,22 +166,46 @@ void qr_in_lanes(const Tensor& a, const Tensor& q, const Tensor& r) {
   job.right = rows_of(r);
   if (q.defined()) job.first = column_major_results<T>(q);
   job.second = column_major_results<T>(r);
-  auto again = [&](int64_t i) {
-    Tensor one = new_matrices("linalg.qr", {}, a.size(-2), a.size(-1), a);
-    reader.copy(i, one.mutable_data<T>(), a.size(-2), a.size(-1));
-    auto like = [&](const Tensor& t) {
-      return new_matrices("linalg.qr", {}, t.size(-2), t.size(-1), t);
-    };
-    Tensor new_q = q.defined() ? like(q) : q, new_r = like(r);
-    qr_by_lapack(one, new_q, new_r);
-    MatrixReader<T>(new_r).copy(
-        0, item<T>(r, i, job.second.step), r.size(-2), r.size(-1));
-    if (!q.defined()) return;
-    MatrixReader<T>(new_q).copy(
-        0, item<T>(q, i, job.first.step), q.size(-2), q.size(-1));
-  };
   const auto& kernels = TAEDA_ISA_TABLE(kSmallSpectra).of<T>();
-  run_in_lanes<T>(kernels.qr, job, reader, {}, 0, 0, again);
+  run_in_lanes<T>(kernels.qr, job, reader, {}, 0, 0, [&](int64_t i) {
+    one_by_lapack<T>(reader, i, a, q, r);
+  });
+}
+
+// The first rows and columns of `from`, column-major, to `to`.
+template <class T>
+void put_columns(const AlignedMatrix<T>& from,
+                 T* to,
+                 int64_t rows,
+                 int64_t columns) {
+  copy_strided(reinterpret_cast<char*>(to),
+               {1, rows},
+               reinterpret_cast<const char*>(from.row(0)),
+               {from.stride(), 1},
+               {rows, columns},
+               scalar_type_of<T>);
+}
+
+// The same by our own reflections.
+template <class T>
+void qr_by_reflections(const Tensor& a, const Tensor& q, const Tensor& r) {
+  MatrixReader<T> reader(a);
+  int64_t m = a.size(-2), n = a.size(-1), rows = r.size(-2);
+  each_matrix(batch_count(a), m, n, [&](int64_t i) {
+    AlignedMatrix<T> matrix(m, n);
+    reader.copy_rows(i, matrix.row(0), matrix.stride());
+    Reflected<T> reflected(matrix, std::min(m, n));
+    if (!reflected.ok()) return one_by_lapack<T>(reader, i, a, q, r);
+    T* upper = item<T>(r, i, rows * n);
+    put_columns(matrix, upper, rows, n);
+    for (int64_t c = 0; c + 1 < rows && c < n; ++c) {
+      std::fill(upper + c * rows + c + 1, upper + (c + 1) * rows, T(0));
+    }
+    if (!q.defined()) return;
+    AlignedMatrix<T> product(m, q.size(-1));
+    reflected.product(product);
+    put_columns(product, item<T>(q, i, m * q.size(-1)), m, q.size(-1));
+  });
 }
 
 }  // namespace
@@ -185,15 +234,18 @@ void linalg_qr_cpu(const Tensor& a,
                    const Tensor& r) {
   int64_t m = a.size(-2), n = a.size(-1), count = batch_count(a);
   Tensor wanted = mode == "r" ? Tensor() : q;
-  bool small = false;
-  visit_lapack(a.dtype(), [&](auto t) {
-    int lanes = TAEDA_ISA_TABLE(kSmallSpectra).of<decltype(t)>().lanes;
-    small = a.numel() > 0 && in_lanes(count, m, n, lanes);
-  });
-  if (!small) return qr_by_lapack(a, wanted, r);
+  if (a.numel() == 0) return qr_by_lapack(a, wanted, r);
   Tensor from = readable(a);
-  visit_lapack(a.dtype(),
-               [&](auto t) { qr_in_lanes<decltype(t)>(from, wanted, r); });
+  visit_lapack(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    int lanes = TAEDA_ISA_TABLE(kSmallSpectra).of<T>().lanes;
+    if (in_lanes(count, m, n, lanes)) return qr_in_lanes<T>(from, wanted, r);
+    if constexpr (std::is_same_v<T, blas::real_t<T>>) {
+      qr_by_reflections<T>(from, wanted, r);
+    } else {
+      qr_by_lapack(a, wanted, r);
+    }
+  });
 }
 
 }  // namespace taeda::native

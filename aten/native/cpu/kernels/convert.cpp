@@ -52,6 +52,12 @@ constexpr bool kByLanes =
     (std::is_same_v<From, Half> && std::is_same_v<To, float>) ||
     (std::is_same_v<From, float> && std::is_same_v<To, Half>);
 
+// One for all types that the value may come from.
+template <class To>
+[[gnu::noinline]] void fill_row(To* out, int64_t n, To value) {
+  for (int64_t i = 0; i < n; ++i) out[i] = value;
+}
+
 template <class From, class To>
 void convert_loop(const void* src,
                   int64_t src_stride,
@@ -69,12 +75,13 @@ void convert_loop(const void* src,
     for (int64_t i = 0; i < n; ++i) out[i] = convert_one<To>(element(in, i));
     return;
   }
-  if (src_stride == -from_size && dst_stride == to_size) {
-    for (int64_t i = 0; i < n; ++i) out[i] = convert_one<To>(element(in, -i));
-    return;
-  }
-  // Every second element: a load and a permutation, where the compiler knows.
+  // Backwards, or every second element: a load and a permutation, where the
+  // compiler knows.
   if constexpr (std::is_same_v<From, To>) {
+    if (src_stride == -from_size && dst_stride == to_size) {
+      for (int64_t i = 0; i < n; ++i) out[i] = convert_one<To>(element(in, -i));
+      return;
+    }
     if (src_stride == 2 * from_size && dst_stride == to_size) {
       for (int64_t i = 0; i < n; ++i) out[i] = in[2 * i];
       return;
@@ -82,10 +89,7 @@ void convert_loop(const void* src,
   }
   if (src_stride == 0) {
     To value = convert_one<To>(element(in, 0));
-    if (dst_stride == to_size) {
-      for (int64_t i = 0; i < n; ++i) out[i] = value;
-      return;
-    }
+    if (dst_stride == to_size) return fill_row(out, n, value);
   }
   const char* from = static_cast<const char*>(src);
   char* to = static_cast<char*>(dst);
