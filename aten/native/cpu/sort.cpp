@@ -2,6 +2,7 @@
 #include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/extrema.h>
+#include <taeda/aten/native/cpu/kernels/medians.h>
 #include <taeda/aten/native/cpu/kth_key.h>
 #include <taeda/aten/native/cpu/radix_sort.h>
 #include <taeda/aten/native/dim_rules.h>
@@ -428,9 +429,10 @@ Item<T> kth_by_exchanges(std::vector<Item<T>>& items, int64_t k) {
 
 // Finds the medians of rows; equal values are told apart by their places, of
 // which the first counts.
-template <class T, class Key>
+template <class T>
 class Medians {
-  static constexpr int kPlace = 4 * sizeof(Key);  // bits of a place
+  using Key = unsigned __int128;
+  static constexpr int kPlace = 64;  // bits of a place
 
  public:
   explicit Medians(int64_t n)
@@ -438,7 +440,7 @@ class Medians {
         keys_(std::make_unique_for_overwrite<Key[]>(static_cast<size_t>(n))),
         spare_(std::make_unique_for_overwrite<Key[]>(static_cast<size_t>(n))) {}
 
-  Item<T> of(const T* row, int64_t step, bool skip_nan) {
+  int64_t of(const T* row, int64_t step, bool skip_nan) {
     int64_t numbers = 0;
     for (int64_t i = 0; i < n_; ++i) {
       T value = row[i * step];
@@ -453,8 +455,7 @@ class Medians {
                         spare_.get(),
                         static_cast<size_t>(n_),
                         static_cast<size_t>(k));
-    auto place = static_cast<int64_t>(found & ((Key{1} << kPlace) - 1));
-    return {row[place * step], place};
+    return static_cast<int64_t>(found & ((Key{1} << kPlace) - 1));
   }
 
  private:
@@ -462,15 +463,35 @@ class Medians {
   std::unique_ptr<Key[]> keys_, spare_;
 };
 
-template <class T, class Key>
+// The same without moving keys, which have 32 bits.
+template <>
+class Medians<float> {
+ public:
+  explicit Medians(int64_t n)
+      : n_(n),
+        keys_(std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(n) +
+                                                        31)) {}
+
+  int64_t of(const float* row, int64_t step, bool skip_nan) {
+    return TAEDA_ISA_TABLE(kMedianTable)
+        .place(row, step, n_, skip_nan, keys_.get());
+  }
+
+ private:
+  int64_t n_;
+  std::unique_ptr<int32_t[]> keys_;
+};
+
+template <class T>
 void find_medians(const AlongDim& frame, bool skip_nan, const Picked& out) {
   int64_t n = frame.n, inner = frame.inner;
   int64_t grain = std::max<int64_t>(1, kSortGrain / n);
   parallel_for(0, frame.rows(), grain, [&](int64_t begin, int64_t end) {
-    Medians<T, Key> medians(n);
+    Medians<T> medians(n);
     for (int64_t r = begin; r < end; ++r) {
       const T* row = frame.in<T>() + r / inner * n * inner + r % inner;
-      Item<T> found = medians.of(row, inner, skip_nan);
+      int64_t place = medians.of(row, inner, skip_nan);
+      Item<T> found{row[place * inner], place};
       put(out, frame, 1, r, &found);
     }
   });
@@ -486,14 +507,7 @@ void median_rows(const Tensor& self,
                values,
                indices,
                [&](auto tag, const AlongDim& frame, const Picked& out) {
-                 using T = decltype(tag);
-                 constexpr bool narrow = std::is_same_v<T, float>;
-                 if constexpr (narrow) {
-                   if (frame.n <= std::numeric_limits<uint32_t>::max()) {
-                     return find_medians<T, uint64_t>(frame, skip_nan, out);
-                   }
-                 }
-                 find_medians<T, unsigned __int128>(frame, skip_nan, out);
+                 find_medians<decltype(tag)>(frame, skip_nan, out);
                });
 }
 

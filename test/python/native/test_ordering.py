@@ -88,7 +88,7 @@ def test_places_in_sorted_rows(right, count):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8"])
-@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 130, 1000])
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 63, 64, 65, 96, 130, 1000])
 @pytest.mark.parametrize("distinct", [3, 5000])
 def test_medians_are_in_the_middle(dtype, n, distinct):
     """Of equal elements the first come first; rows and columns alike."""
@@ -101,3 +101,47 @@ def test_medians_are_in_the_middle(dtype, n, distinct):
             order = sorted(range(len(line)), key=lambda i: (line[i], i))
             want = order[(len(line) - 1) // 2]
             assert (values[r], places[r]) == (line[want], want)
+
+
+def _unusual_rows(kind: str, n: int) -> np.ndarray:
+    random = np.random.default_rng(n)
+    x = random.normal(size=(5, n)).astype(np.float32)
+    with np.errstate(all="ignore"):
+        return {
+            "normal": lambda: x,
+            "sorted": lambda: np.sort(x, 1)[:, ::-1].copy(),
+            "one value": lambda: np.full_like(x, 3),
+            "wide": lambda: np.exp(40 * x),
+            "denormal": lambda: x * np.float32(1e-44),
+            "some NaN": lambda: np.where(x > 0.5, np.float32(np.nan), x),
+            "NaN": lambda: np.full_like(x, -np.nan),
+            "infinite": lambda: np.where(np.abs(x) > 0.3, np.float32(np.inf) * x, x),
+            "zeros": lambda: np.where(x > 0, np.float32(0), np.float32(-0.0)),
+            "bits": lambda: random.integers(0, 2**32, x.shape, np.uint32).view(x.dtype),
+        }[kind]()
+
+
+KINDS = ["normal", "sorted", "one value", "wide", "denormal"]
+KINDS += ["some NaN", "NaN", "infinite", "zeros", "bits"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+def test_medians_of_unusual_numbers(kind: str, name: str) -> None:
+    for n in (1, 2, 16, 17, 32, 33, 64, 65, 97, 500, 5000):
+        x = _unusual_rows(kind, n)
+        for rows, dim in ((x, 1), (x.T.copy(), 0), (x.T, 0)):
+            values, places = getattr(taeda.from_numpy(rows), name)(dim)
+            want = getattr(torch.from_numpy(rows), name)(dim).values.numpy()
+            np.testing.assert_array_equal(values.numpy(), want)
+            lines = rows if dim else rows.T
+            for line, place, value in zip(lines, places.tolist(), want, strict=True):
+                np.testing.assert_array_equal(line[place], value)
+                # Of equal ones, the place that a stable sort leaves there.
+                order = np.argsort(line + np.float32(0), kind="stable")
+                count = int((line == line).sum())
+                nan = count < n and (name == "median" or count == 0)
+                if nan:
+                    assert not np.isnan(line[:place]).any()
+                else:
+                    assert place == order[(count - 1) // 2]
