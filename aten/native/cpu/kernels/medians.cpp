@@ -13,8 +13,17 @@ TAEDA_ISA_BEGIN
 
 namespace {
 
-typedef int32_t Keys __attribute__((vector_size(64)));
-constexpr int64_t kCount = 16;
+// g++ 12 compares longer vectors than the level has lane by lane.
+#if defined(__AVX512F__)
+constexpr int kBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kBytes = 32;
+#else
+constexpr int kBytes = 16;
+#endif
+typedef int32_t Keys __attribute__((vector_size(kBytes)));
+constexpr int64_t kCount = kBytes / 4;
+constexpr int64_t kWhole = 32;  // rows have a multiple of this many keys
 constexpr int32_t kNan = INT32_MAX, kLowest = INT32_MIN;
 
 // Keys have the order of numbers, after which NaN comes; -0 equals 0. No number
@@ -53,11 +62,11 @@ template <class F>
 inline int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
 inline int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
 
-// A row's keys in whole pairs of vectors, whose other lanes hold kNan.
+// A row's keys, and kNan up to whole vectors.
 class Row {
  public:
   Row(const float* in, int64_t step, int64_t n, int32_t* keys)
-      : keys_(keys), end_((n + 2 * kCount - 1) / (2 * kCount) * 2 * kCount) {
+      : keys_(keys), end_((n + kWhole - 1) / kWhole * kWhole) {
     if (step == 1) {
       for (int64_t i = 0; i < n; ++i) keys[i] = key_of(in[i]);
     } else {
@@ -68,13 +77,17 @@ class Row {
 
   // How many keys are at most `bound`, which is less than kNan.
   int64_t up_to(int32_t bound) const {
-    Keys sums[2] = {};
-    for (int64_t i = 0; i < end_; i += 2 * kCount) {
-      sums[0] -= at(i) <= bound;
-      sums[1] -= at(i + kCount) <= bound;
+    constexpr int kVectors = kWhole / kCount;
+    Keys sums[kVectors] = {};
+    for (int64_t i = 0; i < end_; i += kWhole) {
+      for (int v = 0; v < kVectors; ++v) {
+        sums[v] -= at(i + v * kCount) <= bound;
+      }
     }
     int64_t total = 0;
-    for (int64_t l = 0; l < kCount; ++l) total += sums[0][l] + sums[1][l];
+    for (int64_t l = 0; l < kCount; ++l) {
+      for (const Keys& sum : sums) total += sum[l];
+    }
     return total;
   }
   int32_t least_above(int32_t bound) const {
@@ -118,10 +131,11 @@ class Row {
   int64_t end_;
 };
 
-// The place of the k-th smallest of the numbers in kVectors vectors: that of
+// The place of the k-th smallest of n <= kRoom numbers: that of
 // which as many numbers are smaller, or less where several equal it.
-template <int kVectors>
+template <int64_t kRoom>
 int64_t among_few(const int32_t* keys, int64_t n, int32_t k) {
+  constexpr int kVectors = kRoom / kCount;
   Keys x[kVectors], smaller_ones[kVectors] = {}, most = Keys{} - 1;
   for (int v = 0; v < kVectors; ++v) x[v] = load(keys + v * kCount);
   for (int64_t i = 0; i < n; ++i) {
@@ -131,7 +145,7 @@ int64_t among_few(const int32_t* keys, int64_t n, int32_t k) {
     Keys fit = count <= k ? count : Keys{} - 1;
     most = fit > most ? fit : most;
   }
-  int32_t before = fold(most, larger), counts[kVectors * kCount];
+  int32_t before = fold(most, larger), counts[kRoom];
   std::memcpy(counts, smaller_ones, sizeof(counts));
   for (int64_t i = 0;; ++i) {
     if (counts[i] == before && k-- == before) return i;
@@ -182,8 +196,10 @@ int64_t place(
   // As many numbers come before the first NaN as there are.
   if (numbers < n && (!skip_nan || numbers == 0)) return row.find(kNan, 0);
   int64_t k = (numbers - 1) / 2;
-  if (n <= 2 * kCount) return among_few<2>(keys, n, static_cast<int32_t>(k));
-  if (n <= 4 * kCount) return among_few<4>(keys, n, static_cast<int32_t>(k));
+  if (n <= kWhole) return among_few<kWhole>(keys, n, static_cast<int32_t>(k));
+  if (n <= 2 * kWhole) {
+    return among_few<2 * kWhole>(keys, n, static_cast<int32_t>(k));
+  }
   int32_t key = kth(row, k, numbers);
   return row.find(key, k - row.up_to(key - 1));
 }
