@@ -265,3 +265,33 @@ def test_rows_of_bytes(dtype, width):
     frame[:, :, 3 : 3 + width] = part
     assert frame[:, :, 3 : 3 + width].tolist() == want
     assert (frame[:, :, :3] == 124).all() and (frame[:, :, 3 + width :] == 124).all()
+
+
+FUNCTIONS = {
+    "gelu": lambda x: taeda.nn.functional.gelu(x),
+    "tanh": lambda x: x.tanh(),
+    "sin": lambda x: taeda.sin(x),
+    "exp": lambda x: x.exp(),
+    "relu": lambda x: x.relu(),
+    "celu": lambda x: taeda.nn.functional.celu(x, alpha=0.3),
+    "lgamma": lambda x: x.lgamma(),
+    "in place": lambda x: x.clone().erf_(),
+    "out": lambda x: taeda.log(x, out=taeda.empty_like(x)),
+    "strided": lambda x: x.view(2, -1).t().erfinv().t().reshape(-1),
+    "wider": lambda x: taeda.special.log_ndtr(x.float()).to(x.dtype),
+    "tests": lambda x: x.isnan(),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_tables_of_16_bit_functions_have_the_same_bits(name, dtype) -> None:
+    """Note [Tables of 16-bit functions]."""
+    every = taeda.arange(65536, dtype=taeda.int32).to(taeda.int16)
+    every = every.view(getattr(taeda, dtype))
+    want = FUNCTIONS[name](every)
+    order = taeda.randperm(65536)
+    got = FUNCTIONS[name](every[order].repeat(9))
+    assert got.dtype == want.dtype
+    bits = taeda.uint8 if want.dtype == taeda.bool else taeda.int16
+    assert taeda.equal(got.view(bits), want.view(bits)[order].repeat(9))
