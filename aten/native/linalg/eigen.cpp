@@ -119,21 +119,22 @@ int hermitian_by_lapack(
   return info;
 }
 
+// Up to here double precision costs about as much as single precision. The
+// signs of vectors are then LAPACK's, too, of which programs may show some.
+constexpr Int kSmall = 16;
+
 template <typename T>
 int hermitian_in(
     blas::CStr job, blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
   if constexpr (std::is_same_v<T, real_t<T>>) {
     bool lower = *uplo == 'L', vectors = *job == 'V';
-    if (n > 1 && n <= kMostSwept &&
+    if (n > kSmall && n <= kMostSwept &&
         eigh_by_sweeps(n, matrix, w, lower, vectors)) {
       return 0;
     }
   }
   return hermitian_by_lapack(job, uplo, n, matrix, w);
 }
-
-// Up to here double precision costs about as much as single precision.
-constexpr Int kSmall = 16;
 
 template <typename T>
 struct Wider {};
@@ -155,7 +156,7 @@ int hermitian(blas::CStr job, blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
       using W = typename Wider<T>::type;
       std::vector<W> wide(matrix, matrix + n * n);
       std::vector<real_t<W>> values(static_cast<size_t>(n));
-      int info = hermitian_in(job, uplo, n, wide.data(), values.data());
+      int info = hermitian_by_lapack(job, uplo, n, wide.data(), values.data());
       auto narrow = [](auto v) { return static_cast<T>(v); };
       std::transform(wide.begin(), wide.end(), matrix, narrow);
       std::copy(values.begin(), values.end(), w);

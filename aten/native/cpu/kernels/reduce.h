@@ -48,7 +48,11 @@ void reduce_inner(const void* in, int64_t n, void* acc, const void* scalars) {
   // Below this the halving costs more than the chain of additions.
   if (n >= kShortRow) {
     T sums[lanes];
-    for (int l = 0; l < lanes; ++l) sums[l] = P::init();
+    // What the value is stays unknown to g++, which has an array of zeros
+    // filled by a string instruction at some levels: 11 ns a row.
+    T first = P::init();
+    asm("" : "+m"(first));
+    for (int l = 0; l < lanes; ++l) sums[l] = first;
     for (; i + lanes <= n; i += lanes) {
       for (int l = 0; l < lanes; ++l) {
         sums[l] = P::combine(sums[l], P::map_slots(element(x, i + l), scalars));
