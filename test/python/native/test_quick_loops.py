@@ -295,3 +295,24 @@ def test_tables_of_16_bit_functions_have_the_same_bits(name, dtype) -> None:
     assert got.dtype == want.dtype
     bits = taeda.uint8 if want.dtype == taeda.bool else taeda.int16
     assert taeda.equal(got.view(bits), want.view(bits)[order].repeat(9))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "bool", "uint8", "int32"])
+@pytest.mark.parametrize("length", [1, 11, 12, 13, 63, 64, 100, 1024, 2048, 2049, 5000])
+def test_sums_of_rows_of_other_types(dtype, length):
+    """Rows that are converted together sum up as the same numbers of the sum's type."""
+    drawn = _random(3, 2, length) * 3
+    x = drawn.gt(0.3) if dtype == "bool" else drawn.to(getattr(taeda, dtype))
+    views = [x, x.transpose(0, 1), x[:, :1].expand(3, 4, length), x[..., ::2]]
+    views += [x[..., 1:], x.mT.contiguous().mT]
+    for view in views:
+        got = view.sum(-1)
+        wide = view.to(taeda.float64 if got.is_floating_point() else taeda.int64)
+        want = wide.contiguous().sum(-1)
+        if got.is_floating_point():
+            size = wide.abs().sum(-1).to(got.dtype)
+            assert ((got.double() - want).abs() <= 2**-7 * size.double()).all()
+        else:
+            assert taeda.equal(got, want)
+        assert got.shape == view.shape[:-1]
+        assert taeda.equal(view.to(got.dtype).sum(-1), got)
