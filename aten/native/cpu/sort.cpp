@@ -485,7 +485,8 @@ class Medians<float> {
 template <class T>
 void find_medians(const AlongDim& frame, bool skip_nan, const Picked& out) {
   int64_t n = frame.n, inner = frame.inner;
-  int64_t grain = std::max<int64_t>(1, kSortGrain / n);
+  // A number takes a tenth of what sorting it takes.
+  int64_t grain = std::max<int64_t>(1, 8 * kSortGrain / n);
   parallel_for(0, frame.rows(), grain, [&](int64_t begin, int64_t end) {
     Medians<T> medians(n);
     for (int64_t r = begin; r < end; ++r) {
