@@ -7,6 +7,7 @@ comes `extra`, what it reads besides its arguments.
 from __future__ import annotations
 
 import taeda
+from taeda._higher_order_ops.scan import placed
 
 __all__ = ["associative_scan", "cond", "map_impl", "scan", "while_loop"]
 
@@ -35,7 +36,8 @@ def scan(graph, extra: tuple, init: tuple, xs: tuple, dim: int, reverse: bool) -
         rows.append(found[len(init) :])
     if reverse:
         rows.reverse()
-    return (*carry, *(taeda.stack(column) for column in zip(*rows, strict=True)))
+    stacked = [taeda.stack(column) for column in zip(*rows, strict=True)]
+    return (*carry, *(placed(y, xs[0], dim) for y in stacked))
 
 
 def map_impl(graph, extra: tuple, xs: tuple) -> tuple:

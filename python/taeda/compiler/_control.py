@@ -16,6 +16,7 @@ from taeda._higher_order_ops import _graph_forms as forms
 from taeda._higher_order_ops.cond import check as check_cond
 from taeda._higher_order_ops.map import check as check_map
 from taeda._higher_order_ops.scan import check as check_scan
+from taeda._higher_order_ops.scan import placed
 from taeda.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["table"]
@@ -155,7 +156,8 @@ def scan(combine_fn, init, xs, *, dim=0, reverse=False):
     found, shape, graph = _piece(combine_fn, (init, first), "scan")
     _check_like(found[: len(begun)], begun, "scan")
     carry = _results(found[: len(begun)])
-    results = [*carry, *_rows(found[len(begun) :], count)]
+    rows = [placed(y, given[0], dim) for y in _rows(found[len(begun) :], count)]
+    results = [*carry, *rows]
     args = (*graph, tuple(begun), tuple(given), dim, reverse)
     _capture.emit(forms.scan, args, {}, results)
     return tuple(tree_unflatten(results, shape))

@@ -121,6 +121,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     """
 
     item_name = "_local_scalar_dense"
+    env = None  # of symbols, where there are any
+    constant_results: tuple = ()  # what branches may return besides tensors
+    differentiates = True  # whether the program may take gradients
 
     def __init__(self, tracer, tracing_mode="real", decomposition_table=None) -> None:
         super().__init__()
@@ -176,13 +179,17 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def at_end(self) -> None:
         """Called when the program has run."""
 
-    def cond(self, pred, true_fn, false_fn, operands):
-        """Records a call of `taeda.cond`."""
-        from taeda.export._branches import record_cond
-
+    def record_function(self, function, operands: tuple, own: bool = False):
+        """Runs a function that an operator takes, and records it by itself."""
         from ._branches import record
 
-        return record_cond(self, pred, true_fn, false_fn, operands, record)
+        return record(self, function, operands, own)
+
+    def control(self, name: str, *args):
+        """Records a call of an operator of `taeda._higher_order_ops`."""
+        from . import _loops
+
+        return _loops.RECORDERS[name](self, *args)
 
     def again(self):
         """A context in which the mode sees what its handler calls."""
@@ -340,6 +347,7 @@ class _Run:
             from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 
             self.env = ShapeEnv() if tracing_mode == "symbolic" else None
+            self.mode.env = self.env
             self.fake_mode = FakeTensorMode(
                 shape_env=self.env, allow_non_fake_inputs=allow_real
             )
