@@ -89,8 +89,8 @@ class ExportTracer(PythonKeyTracer):
             result = forward(*args, **kwargs)
         finally:
             self.module_stack.popitem()
-        if path in self.preserved and path not in self.calls:
-            self.calls[path] = (args, kwargs, result)
+        if path in self.preserved:
+            self.calls[path + (f"@{times}" if times else "")] = (args, kwargs, result)
         return result
 
     def create_node(self, kind: str, target, args, kwargs, name=None, type_expr=None):
