@@ -55,8 +55,11 @@ class _Rerun(Interpreter):
 
     def run_node(self, n):
         """As always; new nodes come from this one."""
-        self.run_.tracer.source = n
-        result = super().run_node(n)
+        run = self.run_
+        run.tracer.source = n
+        calls = n.op == "call_function" and hasattr(n.target, "overloadpacket")
+        with run.laying_out(n.target) if calls else contextlib.nullcontext():
+            result = super().run_node(n)
         if n.name in self.run_.noted:
             self.run_.noted[n.name] = result
         return result
@@ -109,6 +112,11 @@ class _Decomposition:
         if op in self.table:
             return False
         return _is_composite(op) or op in _seen_as_parts()
+
+    def laying_out(self, op):
+        """A context in which operators ask of sizes what their results' are."""
+        self.mode.env = self.env
+        return self.mode.laying_out(op)
 
     def number(self, tensor):
         """The number in a tensor: the same symbol as in the graph that is rerun."""

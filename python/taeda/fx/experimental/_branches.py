@@ -26,6 +26,10 @@ class BranchInputs:
         """Sets what there is before the branch runs."""
         self.outer, self.inputs, self.own = outer, {}, []
 
+    def knows(self, tensor) -> bool:
+        """Whether this trace, or one around it, has seen a tensor being made."""
+        return id(tensor) in self.known or self.outer.knows(tensor)
+
     def take(self, tensor) -> None:
         """Makes a tensor of the program outside an input."""
         node = self.outer.create_arg(tensor)
@@ -59,18 +63,11 @@ class _BranchTracer(BranchInputs, PythonKeyTracer):
     def create_arg(self, a):
         """As always, but for tensors and sizes of the program outside."""
         if isinstance(a, taeda.Tensor) and id(a) not in self.known:
-            if _is_known(a, self.outer):
+            if self.outer.knows(a):
                 self.take(a)
         elif isinstance(a, py_sym_types):
             self.take_sizes(a)
         return super().create_arg(a)
-
-
-def _is_known(tensor, tracer) -> bool:
-    """Whether a tracer, or one around it, tracks a tensor."""
-    outer = getattr(tracer, "outer", None)
-    known = id(tensor) in tracer.known
-    return known or (outer is not None and _is_known(tensor, outer))
 
 
 def record(mode, function, operands: tuple, own: bool = False):
@@ -83,8 +80,12 @@ def record(mode, function, operands: tuple, own: bool = False):
     tracer = _BranchTracer()
     tracer.begin(mode.tracer)
     inner = type(mode)(tracer, mode.tracing_mode, mode.table)
-    inner.env = mode.env
+    inner.env, inner.fake_mode = mode.env, mode.fake_mode
     mode.enabled = False
+    fake_mode = mode.fake_mode
+    before = None if fake_mode is None else fake_mode.on_item
+    if before is not None:
+        fake_mode.on_item = inner.learn_item
     try:
         for operand in pytree.tree_leaves(operands):
             if own:
@@ -95,6 +96,8 @@ def record(mode, function, operands: tuple, own: bool = False):
             result = function(*operands)
     finally:
         mode.enabled = True
+        if before is not None:
+            fake_mode.on_item = before
     leaves, spec = pytree.tree_flatten(result)
     return tracer, leaves, spec
 

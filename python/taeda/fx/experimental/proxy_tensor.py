@@ -74,6 +74,10 @@ class PythonKeyTracer(Tracer):
             raise NotImplementedError(f"argument of type: {type(a)}")
         return super().create_arg(a)
 
+    def knows(self, tensor) -> bool:
+        """Whether a tensor is one that the trace has seen being made."""
+        return id(tensor) in self.known
+
     def track(self, value, proxy: Proxy) -> None:
         """Notes that the tensors of a value are a proxy's; its entries get nodes."""
         if isinstance(value, taeda.Tensor):
@@ -122,6 +126,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     item_name = "_local_scalar_dense"
     env = None  # of symbols, where there are any
+    fake_mode = None  # which tells of numbers that are taken out of tensors
     constant_results: tuple = ()  # what branches may return besides tensors
     differentiates = True  # whether the program may take gradients
 
@@ -158,7 +163,15 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def compute(self, func, args, kwargs):
         """The results of a call."""
-        return func(*args, **kwargs)
+        with self.laying_out(func):
+            return func(*args, **kwargs)
+
+    def laying_out(self, func):
+        """A context around an operator, which asks of sizes what its result's are."""
+        # What drops dims of size 1 has results of another rank for these.
+        if self.env is None or func.overloadpacket.__name__.startswith("squeeze"):
+            return contextlib.nullcontext()
+        return self.env.laying_out()
 
     def is_for_a_class(self, args, kwargs) -> bool:
         """Whether a tensor has operators of its own, whose calls are recorded instead.
@@ -197,7 +210,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def learn_item(self, tensor, number) -> None:
         """A number without a hint was taken out of a fake tensor."""
-        if self.enabled and id(tensor) in self.tracer.known:
+        if self.enabled and self.tracer.knows(tensor):
             func = getattr(taeda.ops.aten, self.item_name).default
             proxy = self.tracer.create_proxy(
                 "call_function", func, (tensor,), {}, self.item_name
@@ -352,6 +365,7 @@ class _Run:
                 shape_env=self.env, allow_non_fake_inputs=allow_real
             )
             self.fake_mode.on_item = self.mode.learn_item
+            self.mode.fake_mode = self.fake_mode
 
     def stand_in(self, path: str, value):
         """What the program gets for an argument."""
