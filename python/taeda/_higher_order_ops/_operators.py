@@ -46,6 +46,22 @@ class HigherOrderOperator:
 # of their own, so that these may be graphs.
 
 
+def _cond(pred, true_fn, false_fn, operands=()):
+    """`cond` on what a node holds: numbers among the operands are the branches' own."""
+    tensors = [isinstance(x, taeda.Tensor) for x in operands]
+
+    def whole(function):
+        def call(*given):
+            left = iter(given)
+            pairs = zip(operands, tensors, strict=True)
+            return function(*(next(left) if is_one else x for x, is_one in pairs))
+
+        return call if callable(function) else function
+
+    given = tuple(x for x, is_one in zip(operands, tensors, strict=True) if is_one)
+    return cond(pred, whole(true_fn), whole(false_fn), given)
+
+
 def _while_loop(cond_fn, body_fn, carried_inputs, additional_inputs=()) -> tuple:
     """`while_loop` on what a node holds."""
     rest = tuple(additional_inputs)
@@ -84,7 +100,7 @@ def _associative_scan(combine_fn, xs, additional_inputs=()) -> tuple:
 
 _OPERATORS = {
     "associative_scan": HigherOrderOperator(_associative_scan, "associative_scan"),
-    "cond": HigherOrderOperator(cond, "cond"),
+    "cond": HigherOrderOperator(_cond, "cond"),
     "map_impl": HigherOrderOperator(_map_impl, "map_impl"),
     "scan": HigherOrderOperator(_scan, "scan"),
     "while_loop": HigherOrderOperator(_while_loop, "while_loop"),
