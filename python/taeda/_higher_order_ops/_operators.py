@@ -62,6 +62,16 @@ def _cond(pred, true_fn, false_fn, operands=()):
     return cond(pred, whole(true_fn), whole(false_fn), given)
 
 
+def _wrap(func, *args, **kwargs):
+    """What func(*args, **kwargs) returns; in captured graphs it is a graph.
+
+    Example:
+        >>> taeda.ops.higher_order.wrap(lambda x: x * 2, taeda.ones(2))
+        tensor([2., 2.])
+    """
+    return func(*args, **kwargs)
+
+
 def _while_loop(cond_fn, body_fn, carried_inputs, additional_inputs=()) -> tuple:
     """`while_loop` on what a node holds."""
     rest = tuple(additional_inputs)
@@ -104,6 +114,7 @@ _OPERATORS = {
     "map_impl": HigherOrderOperator(_map_impl, "map_impl"),
     "scan": HigherOrderOperator(_scan, "scan"),
     "while_loop": HigherOrderOperator(_while_loop, "while_loop"),
+    "wrap": HigherOrderOperator(_wrap, "wrap"),
 }
 
 

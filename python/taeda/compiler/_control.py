@@ -186,6 +186,23 @@ def associative_scan(combine_fn, xs, dim, reverse=False, combine_mode="pointwise
     return tree_unflatten(results, shape)
 
 
+def wrap(func, *args, **kwargs):
+    if not callable(func):
+        return NotImplemented
+    leaves = tree_flatten((args, kwargs))[0]
+    given = [x for x in leaves if isinstance(x, taeda.Tensor)]
+
+    def call(args, kwargs):
+        return func(*args, **kwargs)
+
+    found, shape, graph = _piece(call, (args, kwargs), "wrap", constants=True)
+    results = _results([each for each in found if not _is_constant(each)])
+    _capture.emit(forms.wrap, (*graph, tuple(given)), {}, results)
+    left = iter(results)
+    whole = [each if _is_constant(each) else next(left) for each in found]
+    return tree_unflatten(whole, shape)
+
+
 def _told(handler, name: str):
     """The handler, which says where a graph ended in it."""
     from ._frames import GraphBreak
@@ -211,4 +228,5 @@ def table() -> dict:
         operators.map: _told(map_rows, f"{inner}.map_impl"),
         operators.scan: _told(scan, f"{inner}.scan"),
         operators.while_loop: _told(while_loop, f"{inner}.while_loop"),
+        operators.wrap.function: _told(wrap, f"{inner}.wrap"),
     }

@@ -64,6 +64,8 @@ def control_node(function, arguments: tuple, add):
         return operators.cond, (pred, *nodes, (*operands, *union))
     if function is forms.while_loop:
         return operators.while_loop, (*nodes, rest[0], tuple(union))
+    if function is forms.wrap:
+        return operators.wrap, (*nodes, *rest[0], *union)
     if function is forms.map_impl:
         return operators.map_impl, (*nodes, list(rest[0]), union)
     if function is forms.scan:
@@ -83,6 +85,9 @@ def _parts(function, arguments: tuple) -> tuple:
         own = len(carried)
         pieces = [(test, test_extra, own, _single), (body, body_extra, own, tuple)]
         return ("cond_fn", "body_fn"), pieces, (carried,)
+    if function is forms.wrap:
+        graph, extra, operands = arguments
+        return ("wrap_body",), [(graph, extra, len(operands), tuple)], (operands,)
     if function is forms.map_impl:
         graph, extra, xs = arguments
         return ("map_body",), [(graph, extra, len(xs), tuple)], (xs,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import taeda
-from taeda._higher_order_ops import associative_scan, map, scan, while_loop
+from taeda._higher_order_ops import associative_scan, map, scan, while_loop, wrap
 from taeda.utils._pytree import tree_leaves
 
 weight = taeda.ones(3) * 2
@@ -51,7 +51,16 @@ def combined(x):
     return associative_scan(both, x, 0, combine_mode="generic")
 
 
+def wrapped(x):
+    def inner(a, b=None):
+        return {"a": (a * b).relu() + weight, "n": 3}
+
+    found = wrap(inner, x + 1, b=x)
+    return found["a"] * found["n"]
+
+
 OPERATORS = {
+    wrapped: ("wrap", ["wrap_body_0"]),
     chosen: ("cond", ["cond_true_0", "cond_false_0"]),
     sized: ("cond", ["cond_true_0", "cond_false_0"]),
     nested: ("cond", ["cond_true_0", "cond_false_0"]),
