@@ -5,6 +5,8 @@
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/lent.h>
 
+#include <utility>
+
 namespace taeda::python {
 
 namespace {
@@ -152,6 +154,10 @@ void bind_env(py::module_ m) {
                                 env->lowest(symbol));
              }
              return out;
+           })
+      .def("lay_out",
+           [](const Env& env, bool on) {
+             return std::exchange(env->lays_out, on);
            })
       .def("fits", [](const Env& env, const Sizes& sizes) {
         return fits(*env, sizes);

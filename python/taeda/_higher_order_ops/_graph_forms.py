@@ -7,8 +7,9 @@ comes `extra`, what it reads besides its arguments.
 from __future__ import annotations
 
 import taeda
+from taeda._higher_order_ops.scan import placed
 
-__all__ = ["associative_scan", "cond", "map_impl", "scan", "while_loop"]
+__all__ = ["associative_scan", "cond", "map_impl", "scan", "while_loop", "wrap"]
 
 
 def cond(pred, true_graph, true_extra, false_graph, false_extra, operands) -> tuple:
@@ -16,6 +17,11 @@ def cond(pred, true_graph, true_extra, false_graph, false_extra, operands) -> tu
     if pred:
         return true_graph(*operands, *true_extra)
     return false_graph(*operands, *false_extra)
+
+
+def wrap(graph, extra: tuple, operands: tuple) -> tuple:
+    """What the graph gives."""
+    return graph(*operands, *extra)
 
 
 def while_loop(cond_graph, cond_extra, body_graph, body_extra, carried) -> tuple:
@@ -35,7 +41,8 @@ def scan(graph, extra: tuple, init: tuple, xs: tuple, dim: int, reverse: bool) -
         rows.append(found[len(init) :])
     if reverse:
         rows.reverse()
-    return (*carry, *(taeda.stack(column) for column in zip(*rows, strict=True)))
+    stacked = [taeda.stack(column) for column in zip(*rows, strict=True)]
+    return (*carry, *(placed(y, xs[0], dim) for y in stacked))
 
 
 def map_impl(graph, extra: tuple, xs: tuple) -> tuple:

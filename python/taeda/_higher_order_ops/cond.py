@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 import taeda
+from taeda._higher_order_ops._recorder import recorder
 from taeda.utils._pytree import tree_flatten
 
 __all__ = ["cond"]
@@ -34,17 +33,10 @@ def cond(pred, true_fn, false_fn, operands: tuple | list = ()):
     """
     check(pred, true_fn, false_fn, operands)
     differs = isinstance(pred, (taeda.Tensor, taeda.SymBool))
-    record = _recorder() if differs else None
+    record = recorder() if differs else None
     if record is not None:
-        return record(pred, true_fn, false_fn, operands)
+        return record("cond", pred, true_fn, false_fn, operands)
     return (true_fn if pred else false_fn)(*operands)
-
-
-def _recorder():
-    """What takes the call over, while this thread records a program; else None."""
-    tracing = sys.modules.get("taeda.fx.experimental.proxy_tensor")
-    mode = None if tracing is None else tracing.get_proxy_mode()
-    return getattr(mode, "cond", None) if mode is not None and mode.enabled else None
 
 
 def check(pred, true_fn, false_fn, operands) -> None:

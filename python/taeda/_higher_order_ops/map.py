@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import taeda
+from taeda._higher_order_ops._recorder import recorder
 from taeda.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["map"]
@@ -25,6 +26,11 @@ def map(f, xs, *args):
         tensor([0., 2., 4.])
     """
     leaves, spec = check(xs)
+    record = recorder()
+    if record is not None:
+        found = record("map", f, leaves, spec, args)
+        if found is not NotImplemented:
+            return found
     rows, shape = [], None
     for i in range(leaves[0].size(0)):
         found = f(tree_unflatten([leaf[i] for leaf in leaves], spec), *args)
@@ -40,8 +46,8 @@ def check(xs) -> tuple:
     if not leaves or not all(isinstance(x, taeda.Tensor) for x in leaves):
         raise RuntimeError(f"map: Mapped xs can only consist of tensors. Got xs {xs}.")
     shapes = [x.shape for x in leaves]
-    sizes = {shape[0] if shape else 0 for shape in shapes}
-    if len(sizes) > 1:
+    sizes = [shape[0] if shape else 0 for shape in shapes]
+    if any(size != sizes[0] for size in sizes[1:]):
         raise RuntimeError(
             "map: Leading dimensions of mapped xs must be consistent. Got shapes "
             f"{shapes}."

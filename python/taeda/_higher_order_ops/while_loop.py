@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import taeda
+from taeda._higher_order_ops._recorder import recorder
 from taeda.utils._pytree import tree_flatten
 
 __all__ = ["while_loop"]
@@ -40,6 +41,11 @@ def while_loop(cond_fn, body_fn, carried_inputs):
             f"{carried_inputs}."
         )
     values = tuple(carried_inputs)
+    record = recorder()
+    if record is not None:
+        found = record("while_loop", cond_fn, body_fn, values)
+        if found is not NotImplemented:
+            return found
     while _holds(cond_fn(*values)):
         values = checked(body_fn(*values), values)
     return values

@@ -16,6 +16,7 @@ from taeda._higher_order_ops import _graph_forms as forms
 from taeda._higher_order_ops.cond import check as check_cond
 from taeda._higher_order_ops.map import check as check_map
 from taeda._higher_order_ops.scan import check as check_scan
+from taeda._higher_order_ops.scan import placed
 from taeda.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["table"]
@@ -155,7 +156,8 @@ def scan(combine_fn, init, xs, *, dim=0, reverse=False):
     found, shape, graph = _piece(combine_fn, (init, first), "scan")
     _check_like(found[: len(begun)], begun, "scan")
     carry = _results(found[: len(begun)])
-    results = [*carry, *_rows(found[len(begun) :], count)]
+    rows = [placed(y, given[0], dim) for y in _rows(found[len(begun) :], count)]
+    results = [*carry, *rows]
     args = (*graph, tuple(begun), tuple(given), dim, reverse)
     _capture.emit(forms.scan, args, {}, results)
     return tuple(tree_unflatten(results, shape))
@@ -184,6 +186,23 @@ def associative_scan(combine_fn, xs, dim, reverse=False, combine_mode="pointwise
     return tree_unflatten(results, shape)
 
 
+def wrap(func, *args, **kwargs):
+    if not callable(func):
+        return NotImplemented
+    leaves = tree_flatten((args, kwargs))[0]
+    given = [x for x in leaves if isinstance(x, taeda.Tensor)]
+
+    def call(args, kwargs):
+        return func(*args, **kwargs)
+
+    found, shape, graph = _piece(call, (args, kwargs), "wrap", constants=True)
+    results = _results([each for each in found if not _is_constant(each)])
+    _capture.emit(forms.wrap, (*graph, tuple(given)), {}, results)
+    left = iter(results)
+    whole = [each if _is_constant(each) else next(left) for each in found]
+    return tree_unflatten(whole, shape)
+
+
 def _told(handler, name: str):
     """The handler, which says where a graph ended in it."""
     from ._frames import GraphBreak
@@ -209,4 +228,5 @@ def table() -> dict:
         operators.map: _told(map_rows, f"{inner}.map_impl"),
         operators.scan: _told(scan, f"{inner}.scan"),
         operators.while_loop: _told(while_loop, f"{inner}.while_loop"),
+        operators.wrap.function: _told(wrap, f"{inner}.wrap"),
     }

@@ -14,6 +14,7 @@ from taeda._ops import OpOverload
 from taeda._own import is_own_module
 from taeda.fx import immutable_collections  # noqa: F401 (types that pytrees know)
 
+from ._control_nodes import control_node
 from ._frames import Number
 from ._operators import level_types
 from ._sizes import Applied, GraphSizes, SizeText
@@ -59,19 +60,24 @@ def graph_module(nodes, outputs, inputs=None, sizes=(), variables=(), *, place_o
     def value(argument):
         if isinstance(argument, Number):
             return made[argument]
+        if isinstance(argument, fx.Node):
+            return argument  # of a piece
         if isinstance(argument, Applied):
             argument = Applied(argument.function, tuple(map(value, argument.args)))
         if isinstance(argument, (Applied, SizeText)):
             return numbers.node(argument)
         if isinstance(argument, _capture.Piece):
-            name = f"wrap_body_{len(pieces)}"
-            pieces[name] = graph_module(*argument.describe(Number))[0]
-            return graph.get_attr(name)
+            return add_piece("wrap_body", argument)[0]
         if not isinstance(argument, _WRITTEN):
             name = f"constant_{len(pieces)}"
             pieces[name] = argument
             return graph.get_attr(name)
         return argument
+
+    def add_piece(name, piece):
+        name = f"{name}_{sum(n.startswith(f'{name}_') for n in pieces)}"
+        pieces[name] = graph_module(*piece.describe(Number))[0]
+        return graph.get_attr(name), pieces[name]
 
     def named(argument):
         return fx.node.map_aggregate(argument, value)
@@ -104,6 +110,8 @@ def graph_module(nodes, outputs, inputs=None, sizes=(), variables=(), *, place_o
         if node is None or isinstance(node[0], str):
             continue
         function, arguments, names, *symbol = node
+        control = control_node(function, arguments, add_piece) if not names else None
+        function, arguments = control or (function, arguments)
         count = len(arguments) - len(names or ())
         args = tuple(named(a) for a in arguments[:count])
         kwargs = dict(zip(names or (), map(named, arguments[count:]), strict=True))

@@ -1,21 +1,20 @@
-"""`cond` in programs that are exported: both branches are graphs."""
+"""`cond` in programs that are recorded: both branches are graphs."""
 
 from __future__ import annotations
 
-import re
-
 import taeda
 from taeda import nn
-from taeda.fx.graph_module import GraphModule
+from taeda.fx.experimental._branches import BranchInputs, add_graph
+from taeda.fx.experimental.proxy_tensor import py_sym_types
 from taeda.fx.proxy import Proxy
 from taeda.utils import _pytree as pytree
 
 from ._tracer import ExportMode, ExportTracer
 
-__all__ = ["record_cond"]
+__all__ = ["record", "record_cond"]
 
 
-class _BranchTracer(ExportTracer):
+class _BranchTracer(BranchInputs, ExportTracer):
     """Records a branch; what it uses from outside becomes an input of its own.
 
     Args:
@@ -24,42 +23,29 @@ class _BranchTracer(ExportTracer):
 
     def __init__(self, outer) -> None:
         super().__init__(outer.paths, outer.attributes)
-        self.outer, self.fake_mode, self.root = outer, outer.fake_mode, nn.Module()
+        self.begin(outer)
+        self.fake_mode, self.root = outer.fake_mode, nn.Module()
         self.module_stack = outer.module_stack
-        self.inputs: dict = {}  # node outside -> placeholder here
 
-    def take(self, tensor) -> None:
-        """Makes a tensor of the program outside an input."""
-        node = self.outer.create_arg(tensor)
-        if node not in self.inputs:
-            place = next(
-                (n for n in self.graph.nodes if n.op != "placeholder"), self.graph._root
-            )
-            with self.graph.inserting_before(place):
-                self.inputs[node] = self.graph.placeholder(node.name)
-        self.track(tensor, Proxy(self.inputs[node], self))
-        self.inputs[node].meta = dict(node.meta)
-
-    lift = take
+    lift = BranchInputs.take
 
     def create_arg(self, a):
         """As always; for a size the tensor outside that has it is taken."""
-        if isinstance(a, (taeda.SymInt, taeda.SymFloat, taeda.SymBool)):
-            outside = self.outer.sizes.sources
-            for name in set(re.findall(r"\b[su]\d+\b", repr(a))) & set(outside):
-                owner = outside[name][0].node
-                if name not in self.sizes.sources:
-                    self.take(
-                        next(t for t, p in self.outer.values() if p.node is owner)
-                    )
+        if isinstance(a, py_sym_types):
+            self.take_sizes(a)
         return super().create_arg(a)
 
 
-def _record(mode, function, operands):
-    """The tracer of a branch, and its results."""
+def record(mode, function, operands: tuple, own: bool = False):
+    """The tracer of a branch, its results and their structure; without an output.
+
+    Args:
+        mode: records the program around the branch.
+        own: whether operands are stand-ins, and no values of the program.
+    """
     tracer = _BranchTracer(mode.tracer)
-    for tensor in pytree.tree_leaves(operands):
-        tracer.take(tensor)
+    for value in pytree.tree_leaves(operands):
+        (tracer.take_own if own else tracer.take)(value)
     inner = ExportMode(tracer, "symbolic")
     inner.env = mode.env
     fake_mode = tracer.fake_mode
@@ -71,30 +57,19 @@ def _record(mode, function, operands):
     finally:
         mode.enabled, fake_mode.on_item = True, before
     leaves, spec = pytree.tree_flatten(result)
-    if not all(isinstance(t, taeda.Tensor) or type(t) is int for t in leaves):
-        raise RuntimeError(
-            f"cond: a branch must return tensors or constant ints, got {result}"
-        )
-    tracer.graph.output(tuple(tracer.create_arg(t) for t in leaves))
     return tracer, leaves, spec
 
 
-def _in_order(tracer, nodes: list) -> GraphModule:
-    """The branch's graph with an input for each of these nodes outside."""
-    last = None
-    for node in nodes:
-        if node not in tracer.inputs:
-            first = next(iter(tracer.graph.nodes))
-            with tracer.graph.inserting_before(first):
-                tracer.inputs[node] = tracer.graph.placeholder(node.name)
-            tracer.inputs[node].meta = dict(node.meta)
-        place = tracer.inputs[node]
-        if last is None:
-            next(iter(tracer.graph.nodes)).prepend(place)
-        else:
-            last.append(place)
-        last = place
-    return GraphModule(tracer.root, tracer.graph)
+def _branch(mode, function, operands: tuple):
+    """A branch of `cond`, whose results are tensors and, in exports, integers."""
+    tracer, leaves, spec = mode.record_function(function, operands)
+    kinds = mode.constant_results
+    if not all(isinstance(t, taeda.Tensor) or type(t) in kinds for t in leaves):
+        wanted = "tensors or constant ints" if kinds else "tensors"
+        result = pytree.tree_unflatten(leaves, spec)
+        raise RuntimeError(f"cond: a branch must return {wanted}, got {result}")
+    tracer.graph.output(tuple(tracer.create_arg(t) for t in leaves))
+    return tracer, leaves, spec
 
 
 def _like(t) -> tuple | type:
@@ -121,19 +96,18 @@ def _results(mode, first, second, proxy) -> list:
     return found
 
 
-def record_cond(mode, pred, true_fn, false_fn, operands, record=_record):
+def record_cond(mode, pred, true_fn, false_fn, operands):
     """Records `cond` as one node with the graphs of both branches.
 
     Args:
         mode: records the program.
-        record: (mode, branch, operands) -> the branch's tracer, results and structure.
 
     Raises:
         RuntimeError: the branches give unlike results, or something else than tensors
             and ints.
     """
-    yes, first, spec = record(mode, true_fn, tuple(operands))
-    no, second, other = record(mode, false_fn, tuple(operands))
+    yes, first, spec = _branch(mode, true_fn, tuple(operands))
+    no, second, other = _branch(mode, false_fn, tuple(operands))
     if spec != other or [*map(_like, first)] != [*map(_like, second)]:
         raise RuntimeError(
             f"cond: branches must return the same shapes and dtypes, got "
@@ -141,12 +115,10 @@ def record_cond(mode, pred, true_fn, false_fn, operands, record=_record):
         )
     tracer = mode.tracer
     nodes = list(dict.fromkeys([*yes.inputs, *no.inputs]))
-    count = sum(n.startswith("true_graph_") for n in tracer.root._modules)
-    graphs = []
-    for name, branch in (("true", yes), ("false", no)):
-        path = f"{name}_graph_{count}"
-        setattr(tracer.root, path, _in_order(branch, nodes))
-        graphs.append(tracer.create_node("get_attr", path, (), {}))
+    graphs = [
+        add_graph(tracer, f"{name}_graph", branch, nodes)
+        for name, branch in (("true", yes), ("false", no))
+    ]
     args = (tracer.create_arg(pred), *graphs, tuple(nodes))
     target = taeda.ops.higher_order.cond
     node = tracer.create_node("call_function", target, args, {}, "cond")
@@ -154,7 +126,7 @@ def record_cond(mode, pred, true_fn, false_fn, operands, record=_record):
     mode.enabled = False
     try:
         results = _results(mode, first, second, proxy)
+        tracer.track(tuple(results), proxy)
     finally:
         mode.enabled = True
-    tracer.track(tuple(results), proxy)
     return pytree.tree_unflatten(results, spec)

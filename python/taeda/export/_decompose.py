@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import re
 
@@ -54,8 +55,14 @@ class _Rerun(Interpreter):
 
     def run_node(self, n):
         """As always; new nodes come from this one."""
-        self.run_.tracer.source = n
-        return super().run_node(n)
+        run = self.run_
+        run.tracer.source = n
+        calls = n.op == "call_function" and hasattr(n.target, "overloadpacket")
+        with run.laying_out(n.target) if calls else contextlib.nullcontext():
+            result = super().run_node(n)
+        if n.name in self.run_.noted:
+            self.run_.noted[n.name] = result
+        return result
 
     def call_function(self, target, args, kwargs):
         """By the table, else as it is; composites without an entry stay whole."""
@@ -89,6 +96,8 @@ class _Decomposition:
         self.mode = ProxyTorchDispatchMode(self.tracer, "symbolic", self.written)
         self.level = functional_level(is_transform=False)
         self.specs: dict[str, sig.InputSpec] = {}
+        # Old names in signatures of calls, and what has them in the rerun.
+        self.noted = {arg.name: None for arg in _noted(program.module_call_graph)}
 
     def stays_whole(self, op, args, kwargs) -> bool:
         """Whether a composite has no entry in the table, or cannot be taken apart."""
@@ -103,6 +112,11 @@ class _Decomposition:
         if op in self.table:
             return False
         return _is_composite(op) or op in _seen_as_parts()
+
+    def laying_out(self, op):
+        """A context in which operators ask of sizes what their results' are."""
+        self.mode.env = self.env
+        return self.mode.laying_out(op)
 
     def number(self, tensor):
         """The number in a tensor: the same symbol as in the graph that is rerun."""
@@ -257,6 +271,7 @@ class _Decomposition:
             if isinstance(node, taeda.fx.Node):
                 arg.name = node.name
         tracer.graph.output(nodes)
+        names = self._names()
         constants = dict(program.constants)
         for name, target in tracer.constant_names.items():
             constants[target] = tracer.constants[target]
@@ -274,7 +289,38 @@ class _Decomposition:
             for (kind, target), arg in zip(kinds, args, strict=True)
         ]
         signature = sig.ExportGraphSignature([self.specs[n] for n in order], outputs)
-        return program._update(module, signature, constants=constants)
+        calls = self._calls(names)
+        return program._update(
+            module, signature, constants=constants, module_call_graph=calls
+        )
+
+    def _names(self) -> dict[str, str]:
+        """The new names of what signatures of calls name."""
+        found = {}
+        with below(self.level):
+            for old, value in self.noted.items():
+                if isinstance(value, taeda.Tensor):
+                    node = self.tracer.create_arg(self.level.unwrap(value))
+                    found[old] = node.name
+        return found
+
+    def _calls(self, names: dict[str, str]) -> list:
+        """The calls of submodules, by the new names."""
+        calls = copy.deepcopy(self.program.module_call_graph)
+        for arg in _noted(calls):
+            arg.name = names.get(arg.name, arg.name)
+        return calls
+
+
+def _noted(calls: list) -> list:
+    """What names nodes in the signatures of submodules' calls."""
+    return [
+        arg
+        for entry in calls[1:]
+        if entry.signature is not None
+        for arg in (*entry.signature.inputs, *entry.signature.outputs)
+        if not isinstance(arg, sig.ConstantArgument)
+    ]
 
 
 def _without_copy(node):

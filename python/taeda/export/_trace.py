@@ -298,10 +298,10 @@ class _Export:
         names = self.inputs.names
         whole = ModuleCallSignature([], [], self.inputs.spec, self.out_spec, names)
         entries = [ModuleCallEntry("", whole)]
-        for path in self.state.modules:
-            call = self.tracer.calls.get(path)
-            if path:
-                entries.append(ModuleCallEntry(path, call and self._call(*call)))
+        calls, paths = self.tracer.calls, [p for p in self.state.modules if p]
+        for path in dict.fromkeys([*paths, *calls]):
+            call = calls.get(path)
+            entries.append(ModuleCallEntry(path, call and self._call(*call)))
         return entries
 
     def _call(self, args, kwargs, result) -> ModuleCallSignature:

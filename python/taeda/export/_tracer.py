@@ -89,8 +89,8 @@ class ExportTracer(PythonKeyTracer):
             result = forward(*args, **kwargs)
         finally:
             self.module_stack.popitem()
-        if path in self.preserved and path not in self.calls:
-            self.calls[path] = (args, kwargs, result)
+        if path in self.preserved:
+            self.calls[path + (f"@{times}" if times else "")] = (args, kwargs, result)
         return result
 
     def create_node(self, kind: str, target, args, kwargs, name=None, type_expr=None):
@@ -141,14 +141,15 @@ class ExportMode(PreDispatchMode):
     Attributes: internal, the places among the guards of those that operators asked for.
     """
 
-    env = None
     internal: frozenset = frozenset()
+    constant_results = (int,)
+    differentiates = False
 
-    def cond(self, pred, true_fn, false_fn, operands):
-        """Records a call of `taeda.cond`."""
-        from ._branches import record_cond
+    def record_function(self, function, operands: tuple, own: bool = False):
+        """As always, with what nodes of exported programs note."""
+        from ._branches import record
 
-        return record_cond(self, pred, true_fn, false_fn, operands)
+        return record(self, function, operands, own)
 
     def compute(self, func, args, kwargs):
         """The results of a call; notes which guards it leaves."""

@@ -271,6 +271,7 @@ class ExportedProgram:
         *,
         state_dict=None,
         constants=None,
+        module_call_graph=None,
         **ignored,
     ) -> ExportedProgram:
         """The program with another graph."""
@@ -280,7 +281,7 @@ class ExportedProgram:
             graph_signature,
             self._state_dict if state_dict is None else state_dict,
             self._range_constraints,
-            self._module_call_graph,
+            module_call_graph or self._module_call_graph,
             self._example_inputs,
             self._constants if constants is None else constants,
             guards=self._guards,

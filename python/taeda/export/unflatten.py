@@ -12,6 +12,7 @@ import operator
 
 import taeda
 from taeda import nn
+from taeda.fx._pytree import tree_flatten_spec
 from taeda.fx.graph import Graph
 from taeda.fx.graph_module import _assign_attr
 from taeda.fx.interpreter import Interpreter
@@ -20,9 +21,15 @@ from taeda.utils import _pytree as pytree
 
 from ._unlift import flat_arguments, in_order
 from .exported_program import ExportedProgram
-from .graph_signature import InputKind, OutputKind
+from .graph_signature import ConstantArgument, InputKind, OutputKind
 
-__all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatten"]
+__all__ = [
+    "FlatArgsAdapter",
+    "InterpreterModule",
+    "InterpreterModuleDispatcher",
+    "UnflattenedModule",
+    "unflatten",
+]
 
 _WRITES = {
     OutputKind.BUFFER_MUTATION,
@@ -73,7 +80,7 @@ class InterpreterModule(nn.Module):
     def __init__(self, graph: Graph) -> None:
         super().__init__()
         self.graph = graph
-        self.arg_names = [n.name for n in graph.nodes if n.op == "placeholder"]
+        self.arg_names = [n.target for n in graph.nodes if n.op == "placeholder"]
 
     def forward(self, *args, **kwargs):
         """Runs the part; keyword arguments go by the names of its inputs."""
@@ -83,6 +90,25 @@ class InterpreterModule(nn.Module):
         return runner.run(*values, enable_io_processing=False)
 
     print_readable = _print_readable
+
+
+class InterpreterModuleDispatcher(nn.Module):
+    """A submodule that is called several times, each time with a graph of its own.
+
+    Args:
+        calls: the parts, in the order of the calls.
+    """
+
+    def __init__(self, calls: list) -> None:
+        super().__init__()
+        # No submodules of this one: they hold the same tensors that it does.
+        self.__dict__["_calls"], self._turn = calls, 0
+
+    def forward(self, *args, **kwargs):
+        """Runs the part of this turn."""
+        part = self.__dict__["_calls"][self._turn]
+        self._turn = (self._turn + 1) % len(self.__dict__["_calls"])
+        return part(*args, **kwargs)
 
 
 def _stack_of(node) -> tuple:
@@ -98,6 +124,13 @@ class _Part:
         self.owner, self.path, self.depth, self.state = owner, path, depth, state
         self.graph, self.made = Graph(), {}
         self.read: dict[str, Node] = {}
+        self.specs: dict[str, object] = {}  # attributes that the graph reads
+
+    def spec(self, spec) -> Node:
+        """The node of a structure, which the module has as an attribute."""
+        name = f"_spec_{len(self.specs)}"
+        self.specs[name] = spec
+        return self.graph.create_node("get_attr", name, (), {})
 
     def has(self, target: str) -> bool:
         """Whether a path of the state lies in this module."""
@@ -132,7 +165,8 @@ class _Part:
         at = 0
         while at < len(nodes):
             stack = _stack_of(nodes[at])
-            if len(stack) <= self.depth:
+            # A module that lies elsewhere is no part of this one: its nodes are.
+            if len(stack) <= self.depth or not self.has(stack[self.depth][1]):
                 node = nodes[at]
                 self.made[node] = self.graph.node_copy(node, self.value)
                 at += 1
@@ -148,15 +182,19 @@ class _Part:
         name, path = self.owner.place(key)
         part = _Part(self.owner, path, self.depth + 1, self.state)
         inputs = part.outside(nodes)
+        inside = set(nodes)
+        outputs = [n for n in nodes if any(u not in inside for u in n.users)]
+        signature = self.owner.signature_of(name, part, inputs, nodes, outputs)
+        if signature is not None:
+            self.call_as_written(part, signature, nodes)
+            return
         for node in inputs:
             part.made[node] = part.graph.placeholder(node.name)
             part.made[node].meta = dict(node.meta)
         part.fill(nodes)
-        inside = set(nodes)
-        outputs = [n for n in nodes if any(u not in inside for u in n.users)]
         results = [part.made[n] for n in outputs]
         part.graph.output(results[0] if len(results) == 1 else tuple(results))
-        self.owner.install(name, part.graph)
+        self.owner.install(name, part)
         local = name[len(self.path) + 1 :] if self.path else name
         call = self.graph.call_module(local, tuple(map(self.value, inputs)))
         if len(outputs) == 1:
@@ -165,6 +203,60 @@ class _Part:
             return
         for i, node in enumerate(outputs):
             self.made[node] = self.graph.call_function(operator.getitem, (call, i))
+
+
+    def call_as_written(self, part, signature, nodes: list) -> None:
+        """A call of a submodule with the arguments that the program gave it."""
+        owner, graph = self.owner, self.graph
+        leaves = [
+            arg.value
+            if isinstance(arg, ConstantArgument)
+            else self.value(owner.by_name[arg.name])
+            for arg in signature.inputs
+        ]
+        packed = (leaves, self.spec(signature.in_spec))
+        packed = graph.call_function(pytree.tree_unflatten, packed)
+        args, keys = part.take_arguments(signature, owner.by_name)
+        positional = graph.call_function(operator.getitem, (packed, 0))
+        named = graph.call_function(operator.getitem, (packed, 1))
+        args = [
+            graph.call_function(operator.getitem, (positional, i))
+            for i in range(len(args))
+        ]
+        kwargs = {k: graph.call_function(operator.getitem, (named, k)) for k in keys}
+        part.fill(nodes)
+        outputs = [owner.by_name.get(arg.name) for arg in signature.outputs]
+        results = tuple(node and part.value(node) for node in outputs)
+        results = (results, part.spec(signature.out_spec))
+        part.graph.output(part.graph.call_function(pytree.tree_unflatten, results))
+        owner.install_call(part)
+        local = part.path[len(self.path) + 1 :] if self.path else part.path
+        call = graph.call_module(local, tuple(args), kwargs)
+        flat = (call, self.spec(signature.out_spec))
+        flat = graph.call_function(tree_flatten_spec, flat)
+        for i, node in enumerate(outputs):
+            if node is not None:
+                self.made[node] = graph.call_function(operator.getitem, (flat, i))
+                self.made[node].meta = dict(node.meta)
+
+    def take_arguments(self, signature, by_name: dict) -> tuple:
+        """Makes what the program gave the call the inputs of this graph."""
+        first, second = signature.in_spec.children()
+        args = [
+            self.graph.placeholder(f"_positional_arg_{i}")
+            for i in range(first.num_children)
+        ]
+        keys = list(second.context or ())
+        kwargs = {key: self.graph.placeholder(key) for key in keys}
+        given = ((tuple(args), kwargs), self.spec(signature.in_spec))
+        flat = self.graph.call_function(tree_flatten_spec, given)
+        for i, arg in enumerate(signature.inputs):
+            if not isinstance(arg, ConstantArgument):
+                node = by_name[arg.name]
+                made = (operator.getitem, (flat, i), {}, node.name)
+                self.made[node] = self.graph.create_node("call_function", *made)
+                self.made[node].meta = dict(node.meta)
+        return args, keys
 
 
 def _is_within(node, depth: int, key) -> bool:
@@ -217,6 +309,8 @@ class UnflattenedModule(nn.Module):
         for name, child in self._program.graph_module.named_children():
             self.add_module(name, child)
         state = {n: s.target for n, s in specs.items() if s.target is not None}
+        self.by_name = {n.name: n for n in self._program.graph.nodes}
+        self._signatures = {e.fqn: e.signature for e in self.module_call_graph[1:]}
         part = _Part(self, "", 0, state)
         for node in self.inputs_checked:
             part.made[node] = part.graph.placeholder(node.name)
@@ -226,6 +320,8 @@ class UnflattenedModule(nn.Module):
         results = self._program.graph.output_node().args[0]
         part.graph.output(map_arg(results, part.value))
         self.graph = part.graph
+        for name, spec in part.specs.items():
+            setattr(self, name, spec)
 
     # What building asks for -------------------------------------------------------
 
@@ -258,8 +354,46 @@ class UnflattenedModule(nn.Module):
         _, at, number = text.partition("@")
         return f"{path}{at}{number}", path
 
-    def install(self, name: str, graph: Graph) -> None:
+    def signature_of(self, name: str, part, inputs, nodes, outputs):
+        """The signature of a call, where its arguments and results are all there is.
+
+        Args:
+            inputs: what the call reads.
+            nodes: what is computed in it.
+            outputs: what is read of them outside.
+        """
+        found = self._signatures.get(name)
+        if found is None:
+            return None
+        given, given_back = (
+            [self.by_name.get(a.name) for a in args if hasattr(a, "name")]
+            for args in (found.inputs, found.outputs)
+        )
+        named = {a.name for a in found.inputs if not isinstance(a, ConstantArgument)}
+        if named - set(self.by_name) or set(inputs) - set(given):
+            return None
+        known = {None, *given, *nodes}
+        known |= {n for n, target in part.state.items() if part.has(target)}
+        whole = set(outputs) <= set(given_back) <= known
+        return found if whole else None
+
+    def install_call(self, part) -> None:
+        """Puts a part at its path, beside those of the calls before."""
+        before = getattr(self, "_called", None)
+        if before is None:
+            before = self.__dict__["_called"] = {}
+        made = self.install(part.path, part)
+        calls = before.setdefault(part.path, [])
+        calls.append(made)
+        if len(calls) > 1:
+            several = InterpreterModuleDispatcher(calls)
+            _share(made, several)
+            *path, last = part.path.split(".")
+            self.get_submodule(".".join(path)).add_module(last, several)
+
+    def install(self, name: str, part) -> InterpreterModule:
         """Puts a part at a path, with what was there before."""
+        graph = part.graph
         *path, last = name.split(".")
         owner = self
         for step in path:
@@ -270,14 +404,15 @@ class UnflattenedModule(nn.Module):
         if before is None and "@" in last:
             before = getattr(owner, last.partition("@")[0], None)
         if before is not None:
-            for table in ("_parameters", "_buffers", "_modules"):
-                getattr(made, table).update(getattr(before, table))
-            made._non_persistent_buffers_set |= before._non_persistent_buffers_set
+            _share(before, made)
+        for attribute, spec in part.specs.items():
+            setattr(made, attribute, spec)
         branches = dict(self._program.graph_module.named_children())
         for node in graph.nodes:
             if node.op == "get_attr" and node.target in branches:
                 made.add_module(node.target, branches[node.target])
         owner.add_module(last, made)
+        return made
 
     # Calls ------------------------------------------------------------------------
 
@@ -322,6 +457,13 @@ class UnflattenedModule(nn.Module):
         return ""
 
     print_readable = _print_readable
+
+
+def _share(module, other) -> None:
+    """Gives a module what another one has."""
+    for table in ("_parameters", "_buffers", "_modules"):
+        getattr(other, table).update(getattr(module, table))
+    other._non_persistent_buffers_set |= module._non_persistent_buffers_set
 
 
 def _get(module, path: str):

@@ -565,3 +565,46 @@ def test_modules_of_one_program_count_for_themselves():
     assert unflattened.weight is not program.state_dict["weight"]
     assert program.module()(taeda.ones(1)).item() == 3
     assert [unflattened(taeda.ones(1)).item() for _ in range(2)] == [3, 4]
+
+
+SIZES_OF_DATA = {
+    "sums": lambda n, x, y: y.sum() + taeda.ones(n, 5).sum(),
+    "joined": lambda n, x, y: taeda.cat([y, taeda.ones(n, 5)]).relu().sum(0),
+    "views": lambda n, x, y: taeda.ones(n, 6).view(-1, 3) + 1,
+    "chosen": lambda n, x, y: (y[y > 0] * 2).exp(),
+    "rows": lambda n, x, y: y[n] * y[n],
+}
+
+
+@pytest.mark.parametrize("function", SIZES_OF_DATA.values(), ids=SIZES_OF_DATA)
+def test_sizes_out_of_tensors_lay_results_out(function) -> None:
+    class Sized(taeda.nn.Module):
+        def forward(self, x, y):
+            n = x.item()
+            if function is SIZES_OF_DATA["rows"]:
+                taeda._check(n >= 0)
+                taeda._check(n < 4)
+            return function(n, x, y)
+
+    net, y = Sized(), taeda.randn(4, 5)
+    ep = export.export(net, (taeda.tensor(3), y))
+    for program in (ep, ep.run_decompositions()):
+        for n in (0, 2):
+            given = (taeda.tensor(n), y)
+            taeda.testing.assert_close(program.module()(*given), net(*given))
+    if function is not SIZES_OF_DATA["chosen"]:
+        with pytest.raises(RuntimeError):
+            ep.module()(taeda.tensor(-9), y)
+
+
+def test_branches_take_numbers_out_of_tensors_outside() -> None:
+    class Read(taeda.nn.Module):
+        def forward(self, yes, a, b, x):
+            first, second = (lambda x: x * a.item()), (lambda x: x * b.item())
+            found = taeda.cond(yes, first, second, (x,))
+            return found * 2
+
+    args = (taeda.tensor(True), taeda.tensor([4]), taeda.tensor([5]), taeda.ones(3))
+    module = export.export(Read(), args).module()
+    assert module(*args).tolist() == [8.0] * 3
+    assert module(taeda.tensor(False), *args[1:]).tolist() == [10.0] * 3

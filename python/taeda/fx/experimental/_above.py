@@ -42,8 +42,9 @@ class PreDispatchMode(ProxyTorchDispatchMode):
         from taeda._subclasses._symbolic_rules import rule_of
 
         rule = None if self.tracing_mode == "real" else rule_of(func, args, kwargs)
-        result = NotImplemented if rule is None else rule(*args, **kwargs)
-        return func(*args, **kwargs) if result is NotImplemented else result
+        with self.laying_out(func):
+            result = NotImplemented if rule is None else rule(*args, **kwargs)
+            return func(*args, **kwargs) if result is NotImplemented else result
 
     def is_for_a_class(self, args, kwargs) -> bool:
         """No class is asked above autograd."""

@@ -74,6 +74,10 @@ class PythonKeyTracer(Tracer):
             raise NotImplementedError(f"argument of type: {type(a)}")
         return super().create_arg(a)
 
+    def knows(self, tensor) -> bool:
+        """Whether a tensor is one that the trace has seen being made."""
+        return id(tensor) in self.known
+
     def track(self, value, proxy: Proxy) -> None:
         """Notes that the tensors of a value are a proxy's; its entries get nodes."""
         if isinstance(value, taeda.Tensor):
@@ -121,6 +125,10 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     """
 
     item_name = "_local_scalar_dense"
+    env = None  # of symbols, where there are any
+    fake_mode = None  # which tells of numbers that are taken out of tensors
+    constant_results: tuple = ()  # what branches may return besides tensors
+    differentiates = True  # whether the program may take gradients
 
     def __init__(self, tracer, tracing_mode="real", decomposition_table=None) -> None:
         super().__init__()
@@ -155,7 +163,15 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def compute(self, func, args, kwargs):
         """The results of a call."""
-        return func(*args, **kwargs)
+        with self.laying_out(func):
+            return func(*args, **kwargs)
+
+    def laying_out(self, func):
+        """A context around an operator, which asks of sizes what its result's are."""
+        # What drops dims of size 1 has results of another rank for these.
+        if self.env is None or func.overloadpacket.__name__.startswith("squeeze"):
+            return contextlib.nullcontext()
+        return self.env.laying_out()
 
     def is_for_a_class(self, args, kwargs) -> bool:
         """Whether a tensor has operators of its own, whose calls are recorded instead.
@@ -176,13 +192,17 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def at_end(self) -> None:
         """Called when the program has run."""
 
-    def cond(self, pred, true_fn, false_fn, operands):
-        """Records a call of `taeda.cond`."""
-        from taeda.export._branches import record_cond
-
+    def record_function(self, function, operands: tuple, own: bool = False):
+        """Runs a function that an operator takes, and records it by itself."""
         from ._branches import record
 
-        return record_cond(self, pred, true_fn, false_fn, operands, record)
+        return record(self, function, operands, own)
+
+    def control(self, name: str, *args):
+        """Records a call of an operator of `taeda._higher_order_ops`."""
+        from . import _loops
+
+        return _loops.RECORDERS[name](self, *args)
 
     def again(self):
         """A context in which the mode sees what its handler calls."""
@@ -190,7 +210,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def learn_item(self, tensor, number) -> None:
         """A number without a hint was taken out of a fake tensor."""
-        if self.enabled and id(tensor) in self.tracer.known:
+        if self.enabled and self.tracer.knows(tensor):
             func = getattr(taeda.ops.aten, self.item_name).default
             proxy = self.tracer.create_proxy(
                 "call_function", func, (tensor,), {}, self.item_name
@@ -340,10 +360,12 @@ class _Run:
             from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 
             self.env = ShapeEnv() if tracing_mode == "symbolic" else None
+            self.mode.env = self.env
             self.fake_mode = FakeTensorMode(
                 shape_env=self.env, allow_non_fake_inputs=allow_real
             )
             self.fake_mode.on_item = self.mode.learn_item
+            self.mode.fake_mode = self.fake_mode
 
     def stand_in(self, path: str, value):
         """What the program gets for an argument."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import NamedTuple
 
@@ -119,6 +120,19 @@ class ShapeEnv:
             )
 
         return taeda.SymFloat(name, unknown)
+
+    @contextlib.contextmanager
+    def laying_out(self):
+        """A context: operators ask, to lay out their results.
+
+        A size that comes from data, without a hint, then counts as one that is neither
+        0 nor 1; that it is none that is negative has to hold at run time.
+        """
+        before = self._native.lay_out(True)
+        try:
+            yield
+        finally:
+            self._native.lay_out(before)
 
     @property
     def guards(self) -> list[str]:
