@@ -56,6 +56,10 @@ void native_batch_norm_shape(const Spec<I>& input,
   TAEDA_CHECK(training || (running_mean.defined() && running_var.defined()),
               "batch_norm: Expected running_mean and running_var to be defined "
               "when training is false");
+  TAEDA_CHECK(!training || input.numel() != I(0),
+              "input tensor must have at least one element, but got "
+              "input_sizes = ",
+              input.sizes());
   ScalarType kept = statistics_type(input, weight, running_mean);
   plan.set(0, input.sizes(), input.suggest_memory_format(), input.dtype());
   plan.set(1, {training ? channels : I(0)}, kept);

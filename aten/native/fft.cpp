@@ -124,6 +124,7 @@ void fft_r2c_shape(const Spec<I>& self,
   Dims<I> sizes(self.sizes());
   if (onesided) {
     I& last = last_of(sizes, dim);
+    TAEDA_CHECK(last > 0, "Invalid number of data points (0) specified");
     last = last / 2 + 1;
   }
   ScalarType t = complex_type_of(self.dtype());

@@ -41,16 +41,25 @@ Tensor make_view_of_many(const Tensor& self,
 
 namespace {
 
-int64_t as_count(int64_t n) { return n; }
+// Each view is an object of its own: of more than these a call would fill the
+// memory before it failed.
+int64_t checked_count(int64_t n) {
+  TAEDA_CHECK(n <= int64_t{1} << 32,
+              "not enough memory: ",
+              n,
+              " views of one tensor were asked for");
+  return n;
+}
+int64_t as_count(int64_t n) { return checked_count(n); }
 // How many views there are is no size: it has to be known.
-int64_t as_count(const SymInt& n) { return n.guard(); }
+int64_t as_count(const SymInt& n) { return checked_count(n.guard()); }
 
 // Calls make(start, length) for parts of `size` elements of a dim.
 template <class I, class F>
 void for_each_part(const I& whole, const I& size, F&& make) {
   int64_t parts = 1;
   if (size != 0) {
-    parts = std::max<int64_t>(as_count((whole + size - I(1)) / size), 1);
+    parts = std::max<int64_t>(as_count((whole - I(1)) / size + I(1)), 1);
   }
   for (int64_t i = 0; i < parts; ++i) {
     I start = I(i) * size;
@@ -217,9 +226,10 @@ Views unbind(const Tensor& self, int64_t dim) {
   DimVector sizes(self.sizes()), strides(self.strides());
   sizes.erase(sizes.begin() + dim);
   strides.erase(strides.begin() + dim);
+  int64_t count = as_count(self.sizes()[dim]);
   Views out;
-  out.reserve(static_cast<size_t>(self.sizes()[dim]));
-  for (int64_t i = 0; i < self.sizes()[dim]; ++i) {
+  out.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
     out.push_back(make_view_of_many(
         self, sizes, strides, self.storage_offset() + i * self.strides()[dim]));
   }
@@ -232,7 +242,9 @@ int64_t chunk_size(const Tensor& self, int64_t chunks, int64_t dim) {
   TAEDA_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
   TAEDA_CHECK(
       chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
-  return (self.size(dim) + chunks - 1) / chunks;
+  int64_t whole = self.size(dim);
+  if (whole == 0) checked_count(chunks);
+  return whole == 0 ? 0 : (whole - 1) / chunks + 1;
 }
 
 }  // namespace
@@ -268,6 +280,7 @@ Views tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
   dim = wrap_dim(dim, self.dim());
   TAEDA_CHECK(
       sections > 0, "number of sections must be larger than 0, got ", sections);
+  checked_count(sections);
   const SymInt& whole = symbolic_size(self, dim);
   SymInt each = whole / SymInt(sections), more = whole % SymInt(sections);
   SymInt start = 0;

@@ -340,7 +340,10 @@ Tensor norm_grad(const Tensor& grad,
     power = ops::masked_fill(power, ops::eq(self, Scalar(0)), Scalar(0));
   }
   Tensor scaled = ops::mul(p < 2 ? ops::sgn(self) : self, power);
-  Tensor scale = ops::div(g, ops::pow(size, Scalar(p - 1)));
+  // No quotient by 0, which forward mode would find behind the mask.
+  Tensor divisor =
+      ops::masked_fill(ops::pow(size, Scalar(p - 1)), none, Scalar(1));
+  Tensor scale = ops::div(g, divisor);
   return ops::mul(scaled, ops::masked_fill(scale, none, Scalar(0)));
 }
 

@@ -304,6 +304,26 @@ DispatchKeySet keys_on(DeviceType type) {
   }
 }
 
+// A storage whose bytes were taken away: it has the device, and an access to
+// its memory is an error.
+Storage no_memory(Device device) {
+  auto storage = make_intrusive<StorageImpl>(1, cpu_allocator(), device);
+  storage->resize(0);
+  return storage;
+}
+
+// The same for what is not strided: it shares the parts of `like`, which lie on
+// meta where it pretends to lie elsewhere.
+py::object make_sparse_wrapper(py::handle cls,
+                               const TensorBase& like,
+                               Device device) {
+  auto* type = reinterpret_cast<PyTypeObject*>(cls.ptr());
+  IntrusivePtr<TensorImpl> impl = like.impl()->shallow_copy(false);
+  impl->set_storage(no_memory(device));
+  impl->add_key(DispatchKey::Python);
+  return owned(wrap_as(TensorBase(std::move(impl)), type));
+}
+
 // A tensor without memory of a class that computes what is asked of it.
 py::object make_wrapper_subclass(py::handle cls,
                                  py::handle size,
@@ -325,12 +345,8 @@ py::object make_wrapper_subclass(py::handle cls,
               " and strides ",
               ArrayRef<SymInt>(steps),
               " differ in length");
-  // A storage whose bytes were taken away: it has the device, and an access to
-  // its memory is an error.
-  auto storage = make_intrusive<StorageImpl>(1, cpu_allocator(), device);
-  storage->resize(0);
   auto impl = make_intrusive<TensorImpl>(
-      std::move(storage), dtype, kPython | keys_on(device.type));
+      no_memory(device), dtype, kPython | keys_on(device.type));
   TensorBase made(std::move(impl));
   ViewGeometry<SymInt> geometry(made);
   geometry.sizes = sizes;
@@ -351,6 +367,7 @@ void bind_torch_dispatch(py::module_ m) {
   m.def("_get_dispatch_stack_at", mode_at);
   m.def("_len_torch_dispatch_stack", [] { return modes.size(); });
   m.def("_make_wrapper_subclass", make_wrapper_subclass);
+  m.def("_make_sparse_wrapper", make_sparse_wrapper);
   m.def("_share_storage", [](const TensorBase& to, const TensorBase& from) {
     to.impl()->set_storage(from.impl()->storage());
   });

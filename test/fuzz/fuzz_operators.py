@@ -21,8 +21,10 @@ from tools.codegen.schema_types import Argument, Schema, Type
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTED = (RuntimeError, ValueError, TypeError, IndexError, OverflowError)
 # Sizes between these and the small ones would be allocated and filled: of a number
-# beyond 32 bits that is no size there is the negative alone.
-EXTREME = (2**45, 2**55, 2**62, 2**63 - 1, -(2**63), -(2**40), -(2**31) - 1)
+# beyond 32 bits that is no size there is the negative alone. Ranges, whose ends are
+# numbers and not integers, would be filled from there too.
+EXTREME_NUMBERS = (2**45, 2**55, 2**62, 2**63 - 1, -(2**63), -(2**40))
+EXTREME = (*EXTREME_NUMBERS, -(2**31) - 1)
 FLOATS = (0.0, 1.0, -1.0, 0.5, 1e-30, 1e30, float("inf"), float("-inf"), float("nan"))
 WORDS = ("none", "mean", "sum", "floor", "trunc", "tanh", "linear", "reflect", "ij", "")
 DTYPES = list(
@@ -94,10 +96,10 @@ class Arguments:
             return self._filled([1, *shape[1:]], dtype).expand(shape)
         return self._filled(shape, dtype)
 
-    def integer(self) -> int:
+    def integer(self, extreme: tuple[int, ...] = EXTREME) -> int:
         """Small, or at the ends of the range."""
         if self.source.random() < 0.03:
-            return self.source.choice(EXTREME)
+            return self.source.choice(extreme)
         return self.source.randint(-2, 5)
 
     def number(self) -> bool | int | float | complex:
@@ -106,7 +108,7 @@ class Arguments:
             return complex(self.source.choice(FLOATS), self.source.choice(FLOATS))
         if kind == 1:
             return self.source.random() < 0.5
-        return self.integer() if kind < 5 else self.source.choice(FLOATS)
+        return self.integer(EXTREME_NUMBERS) if kind < 5 else self.source.choice(FLOATS)
 
     def atom(self, name: str) -> object:
         match name:
@@ -147,6 +149,18 @@ class Arguments:
         inner = kind.params[0].params[0] if kind.is_optional else kind.params[0]
         return [self.value(inner) for _ in range(length)]
 
+    def degree(self, kind: Type) -> object:
+        """A polynomial takes as many steps as its degree says, here and in PyTorch."""
+        while True:
+            n = self.value(kind)
+            if isinstance(n, taeda.Tensor):
+                # -1 becomes four billion there.
+                large = n.dtype in (taeda.uint32, taeda.uint64)
+            else:
+                large = not isinstance(n, complex) and n > 1000
+            if not large:
+                return n
+
     def argument(self, argument: Argument) -> object:
         if argument.has_default and self.source.random() < 0.4:
             return argument.default
@@ -162,7 +176,10 @@ def attempt(source: random.Random) -> bool:
     positional, named = [], {}
     try:
         for each in schema.arguments:
-            value = arguments.argument(each)
+            if each.name == "n" and "polynomial" in schema.base:
+                value = arguments.degree(each.type)
+            else:
+                value = arguments.argument(each)
             if each.kwarg_only:
                 named[each.name] = value
             else:

@@ -63,8 +63,10 @@ Windows pool_windows(const Pool& p, bool count_pad, int64_t divisor) {
   return w;
 }
 
-Windows bin_windows(const Pool& p) {
+// None for planes that there are not, which may be of any size.
+Windows bins(const Pool& p, const Tensor& result) {
   Windows w;
+  if (result.numel() == 0) return w;
   for (size_t d = 0; d < 3; ++d) {
     for (int64_t i = 0; i < p.out[d]; ++i) {
       int64_t start = bin_start(i, p.in[d], p.out[d]);
@@ -255,14 +257,14 @@ void spread(std::string_view op,
       const Tensor& self, ArrayRef<int64_t> output_size, const Tensor& out) { \
     Pool p = make_adaptive_pool<int64_t>(                                     \
         "adaptive_avg_pool" #D "d", self, D, output_size);                    \
-    average("adaptive_avg_pool" #D "d", self, p, false, bin_windows(p), out); \
+    average("adaptive_avg_pool" #D "d", self, p, false, bins(p, out), out);   \
   }                                                                           \
   void _adaptive_avg_pool##D##d_backward_cpu(                                 \
       const Tensor& grad_output, const Tensor& self, const Tensor& out) {     \
     const char* op = "adaptive_avg_pool" #D "d_backward";                     \
     Pool p = make_adaptive_pool<int64_t>(                                     \
         op, self, D, last_sizes<int64_t>(op, grad_output, D));                \
-    spread(op, grad_output, p, bin_windows(p), out);                          \
+    spread(op, grad_output, p, bins(p, out), out);                            \
   }
 TAEDA_AVG_POOL(2)
 TAEDA_AVG_POOL(3)

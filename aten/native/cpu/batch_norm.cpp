@@ -28,7 +28,8 @@ struct ChannelLayout {
 
 ChannelLayout layout_of(const Tensor& t, ScalarType dtype) {
   ChannelLayout l;
-  l.batch = t.sizes()[0];
+  // Without elements there is no plane to look at either.
+  l.batch = t.numel() == 0 ? 0 : t.sizes()[0];
   l.channels = t.sizes()[1];
   l.format = t.suggest_memory_format();
   Tensor x = cast(t, dtype);

@@ -336,6 +336,7 @@ void topk_cpu(const Tensor& self,
               const Tensor& values,
               const Tensor& indices) {
   if (values.numel() == 0) return;
+  if (self.dim() == 0) k = 1;  // a result of one element, also where k is 0
   int64_t at = wrap_dim(dim, self.dim());
   Picked out = room("topk", self, at, k);
   AlongDim frame = along_dim(self, at, out.values.dtype());

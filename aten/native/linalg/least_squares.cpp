@@ -363,7 +363,10 @@ void _linalg_lstsq_shape(const Spec<I>& self,
               self.sizes(),
               " and ",
               b.sizes());
-  plan_matrices<I>(plan, 0, batch_sizes(self), n, b.size(-1), self.dtype());
+  // As LAPACK leaves them: the first n of max(m, n) rows.
+  ColumnMajor<I> lie(batch_sizes(self), sym_max(m, n), b.size(-1));
+  lie.sizes[lie.sizes.size() - 2] = n;
+  plan.set(0, lie.sizes, lie.strides, self.dtype());
   plan.set(1, batch_sizes(self), kLong);
   plan.set(2, vectors_of(self, std::min(m, n)), real_type_of(self.dtype()));
 }

@@ -161,8 +161,11 @@ Grid grid_of(const Tensor& t) {
                                 {-1, std::max(steps + 1, int64_t{1})});
   Tensor counts = ops::sub(ops::narrow(offsets, 1, 1, steps),
                            ops::narrow(offsets, 1, 0, steps));
-  Tensor major = ops::repeat_interleave(ops::flatten(counts));
   Tensor minor = ops::flatten(ops::to(p.indices, kLong));
+  // Elsewhere the counts say it, and are checked by it.
+  std::optional<int64_t> total;
+  if (minor.is_meta()) total = minor.numel();
+  Tensor major = ops::repeat_interleave(ops::flatten(counts), total);
   Grid grid{quotient(major, steps), rest_of(major, steps), minor};
   if (!is_by_rows(t.layout())) std::swap(grid.row, grid.column);
   return grid;

@@ -89,7 +89,8 @@ Tensor on_values(const OperatorEntry& op,
 bool keeps_zero(const OperatorEntry& op,
                 std::span<IValue> values,
                 const Tensor& like) {
-  Tensor zero = ops::zeros({1}, like.dtype(), std::nullopt, like.device());
+  // Where there are values to look at.
+  Tensor zero = ops::zeros({1}, like.dtype(), std::nullopt, Device());
   Tensor result = on_values(op, values, zero);
   return !ops::item(ops::any(ops::ne(result, Scalar(0)))).to_bool();
 }

@@ -76,14 +76,17 @@ class FakeTensor(taeda.Tensor):
     @staticmethod
     def __new__(cls, fake_mode, elem, device, constant=None):
         device = _with_index(taeda.device(device))
-        made = taeda.Tensor._make_wrapper_subclass(
-            cls,
-            elem.shape,
-            strides=elem.stride(),
-            storage_offset=elem.storage_offset(),
-            dtype=elem.dtype,
-            device=device,
-        )
+        if elem.layout is taeda.strided:
+            made = taeda.Tensor._make_wrapper_subclass(
+                cls,
+                elem.shape,
+                strides=elem.stride(),
+                storage_offset=elem.storage_offset(),
+                dtype=elem.dtype,
+                device=device,
+            )
+        else:
+            made = _C._make_sparse_wrapper(cls, elem, device)
         made.fake_mode = fake_mode
         made.fake_device = device
         made.constant = constant
@@ -255,7 +258,8 @@ class FakeTensorMode(TorchDispatchMode):
 
         Where sizes are symbolic, those of 0 and 1 stay integers and equal ones share a
         symbol; a dim of `taeda._dynamo.mark_dynamic` has a symbol of its own, one of
-        `mark_static` an integer.
+        `mark_static` an integer. What stands for a sparse tensor has no entries, since
+        how many there are is data, and integers for sizes.
 
         Args:
             tensor: a real tensor.
@@ -275,12 +279,12 @@ class FakeTensorMode(TorchDispatchMode):
             return known[1]
         static = self.static_shapes if static_shapes is None else static_shapes
         with _disable_current_modes(), no_dispatch():
-            if sizes is None and not static and self.shape_env is not None:
+            if tensor.layout is not taeda.strided:
+                elem = tensor.detach().to(_META)
+            else:
                 name = source or f"t{len(fakes)}"
-                sizes = _symbolic_sizes(tensor, self.shape_env, name)
-            strides = tensor.stride() if sizes is None else _strides_by(tensor, sizes)
-            sizes = tuple(tensor.shape) if sizes is None else sizes
-            elem = taeda.empty_strided(sizes, strides, dtype=tensor.dtype, device=_META)
+                env = None if static else self.shape_env
+                elem = _meta_like(tensor, sizes, env, name)
         made = FakeTensor(self, elem, tensor.device)
         made.requires_grad_(tensor.requires_grad)
         if isinstance(tensor, taeda.nn.Parameter):
@@ -437,6 +441,15 @@ def _sized_by_lengths():
     return (aten._ctc_loss.Tensor, aten._ctc_loss_backward.Tensor)
 
 
+def _meta_like(tensor, sizes, env, name: str):
+    """A meta tensor of this geometry; of given sizes, or symbols where env is given."""
+    if sizes is None and env is not None:
+        sizes = _symbolic_sizes(tensor, env, name)
+    strides = tensor.stride() if sizes is None else _strides_by(tensor, sizes)
+    sizes = tuple(tensor.shape) if sizes is None else sizes
+    return taeda.empty_strided(sizes, strides, dtype=tensor.dtype, device=_META)
+
+
 def _symbolic_sizes(tensor, env, name: str) -> tuple:
     """Sizes as symbols, as far as nothing else is marked on the tensor."""
     marked = getattr(tensor, "_dynamo_dynamic_indices", ())
@@ -505,6 +518,8 @@ def _follow(t) -> None:
         return
     t.constant = t._item = None
     elem = t._elem
+    if elem.layout is not taeda.strided:
+        return
     if t.shape != elem.shape or t.stride() != elem.stride():
         _C._set_geometry(t, tuple(elem.shape), elem.stride(), elem.storage_offset())
 

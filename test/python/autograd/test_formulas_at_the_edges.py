@@ -93,3 +93,15 @@ def test_extreme_elements_of_complex_vectors_are_found(order) -> None:
     taeda.linalg.vector_norm(x, order, dim=1).sum().backward()
     found = (x.grad.abs() > 0).sum(1)
     assert x.grad.isfinite().all() and (found == 1).all()
+
+
+@pytest.mark.parametrize("order", [-1, 0.5, 1, 1.5, 2, 2.5, 3, math.inf])
+@pytest.mark.parametrize("name", ["norm", "vector_norm"])
+def test_norms_at_zero_have_no_slope_in_forward_mode(name: str, order: float) -> None:
+    norm = taeda.norm if name == "norm" else taeda.linalg.vector_norm
+    zero, one = (make(3, dtype=taeda.float64) for make in (taeda.zeros, taeda.ones))
+    value, slope = taeda.func.jvp(lambda x: norm(x, order), (zero,), (one,))
+    assert value.item() == 0 and slope.item() == 0
+    zero.requires_grad_()
+    norm(zero, order).backward()
+    assert zero.grad.tolist() == [0, 0, 0]

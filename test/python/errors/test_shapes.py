@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import taeda
 from refusals import cases, check_refused_as_by, check_refused_otherwise
 
 TABLE = """
@@ -246,3 +247,19 @@ def test_refused_as_by_pytorch(torch, call, phrase) -> None:
 @pytest.mark.parametrize(("call", "phrase"), cases(OWN))
 def test_refused_in_our_own_way(torch, call, phrase) -> None:
     check_refused_otherwise(torch, call, phrase)
+
+
+def test_more_views_than_memory_holds_are_refused() -> None:
+    many = 2**45
+    wide = taeda.ones(1).expand(many)
+    for call in (
+        lambda: taeda.empty(0, 2).vsplit(many),
+        lambda: taeda.ones(3).tensor_split(many),
+        lambda: taeda.empty(0).chunk(many),
+        lambda: wide.split(1),
+        lambda: wide.unbind(),
+    ):
+        with pytest.raises(RuntimeError, match="not enough memory"):
+            call()
+    assert len(taeda.ones(3).chunk(2**63 - 1)) == 3
+    assert len(taeda.ones(3).split(2**63 - 1)) == 1

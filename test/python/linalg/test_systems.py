@@ -66,6 +66,19 @@ def test_least_squares(driver, dtype, shape) -> None:
     _same(tuple(got), tuple(torch.linalg.lstsq(wa, wb[..., 0], driver=driver)))
 
 
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd"])
+@pytest.mark.parametrize(
+    "shape", [(5, 3), (3, 5), (2, 5, 3), (1, 5, 3), (5, 0), (0, 3)]
+)
+def test_least_squares_leave_rows_behind_their_solutions(driver, shape) -> None:
+    (ta, tb), (wa, wb) = _both(_random(*shape), _random(*shape[:-1], 2, seed=1))
+    for column in (False, True):
+        b, w = (tb[..., 0], wb[..., 0]) if column else (tb, wb)
+        got = taeda.linalg.lstsq(ta, b, driver=driver)
+        want = torch.linalg.lstsq(wa, w, driver=driver)
+        assert [t.stride() for t in got] == [t.stride() for t in want]
+
+
 def test_least_squares_derivatives_and_errors() -> None:
     a = taeda.tensor(_random(4, 3), requires_grad=True)
     b = taeda.tensor(_random(4, 2, seed=1), requires_grad=True)

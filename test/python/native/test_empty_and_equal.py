@@ -193,3 +193,37 @@ def test_sequences_without_items_have_no_shape():
     for library in (taeda, torch):
         with pytest.raises(ValueError, match="could not determine the shape"):
             library.tensor(Sequence())
+
+
+def test_planes_that_there_are_not_may_be_of_any_size():
+    for library in (taeda, torch):
+        pool = library.nn.functional.adaptive_avg_pool2d
+        assert pool(library.empty(1, 0, 3, 7), (3, 2**45)).shape == (1, 0, 3, 2**45)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_norm_of_planes_without_elements(training):
+    for library in (taeda, torch):
+        x = library.empty(1, 2, 0, 1)
+        found = library.zeros(2), library.ones(2)
+        if training:
+            with pytest.raises(RuntimeError, match="at least one element"):
+                library.native_batch_norm(x, None, None, *found, True, 0.1, 1e-5)
+        else:
+            made = library.native_batch_norm(x, None, None, *found, False, 0.1, 1e-5)
+            assert made[0].shape == x.shape
+
+
+@pytest.mark.parametrize("k", [0, 1])
+@pytest.mark.parametrize("largest", [False, True])
+def test_the_best_of_one_value_is_that_value(k, largest):
+    for library in (taeda, torch):
+        values, places = library.tensor(1.5).topk(k, largest=largest)
+        assert values.tolist() == 1.5 and places.tolist() == 0
+
+
+def test_lines_without_numbers_have_no_spectrum():
+    x = taeda.empty(3, 4, 0)
+    with pytest.raises(RuntimeError, match="Invalid number of data points"):
+        taeda.ops.aten._fft_r2c(x, [-1], 0, True)
+    assert taeda.ops.aten._fft_c2c(x.cfloat(), [-1], 0, True).shape == x.shape
