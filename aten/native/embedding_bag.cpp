@@ -123,20 +123,38 @@ template <class I>
 void _embedding_bag_dense_backward_shape(const Spec<I>& grad,
                                          const Spec<I>& indices,
                                          const Spec<I>& offset2bag,
-                                         const Spec<I>&,
-                                         const Spec<I>&,
+                                         const Spec<I>& bag_size,
+                                         const Spec<I>& maximum_indices,
                                          I num_weights,
                                          bool,
-                                         int64_t,
-                                         const Spec<I>&,
+                                         int64_t mode,
+                                         const Spec<I>& per_sample_weights,
                                          int64_t,
                                          Plan<I>& plan) {
+  constexpr std::string_view kName = "embedding_bag_backward";
   TAEDA_CHECK(grad.dim() == 2 && offset2bag.numel() == indices.numel(),
               "_embedding_bag_dense_backward: expected a gradient [bags, "
               "width] and a bag for every index, got ",
               grad,
               " and ",
               offset2bag);
+  TAEDA_CHECK(mode == kSum || mode == kMean || mode == kMax,
+              kName,
+              ": mode must be 0 (sum), 1 (mean) or 2 (max), got ",
+              mode);
+  check_index_dtype(kName, indices);
+  check_index_dtype(kName, offset2bag);
+  if (mode != kSum) {
+    check_index_dtype(kName, bag_size);
+    check_count(kName, "bag_size", bag_size, grad.sizes()[0]);
+  }
+  if (mode == kMax) {
+    check_index_dtype(kName, maximum_indices);
+    check_count(kName, "maximum_indices", maximum_indices, grad.numel());
+  }
+  if (per_sample_weights.defined()) {
+    check_weights(grad, indices, per_sample_weights, mode);
+  }
   plan.set(0, {num_weights, grad.sizes()[1]}, grad.dtype());
 }
 TAEDA_SHAPE(_embedding_bag_dense_backward_shape);

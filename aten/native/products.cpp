@@ -377,7 +377,6 @@ Tensor matrix_power(const Tensor& self, int64_t n) {
               " by ",
               self.size(-1),
               " matrices");
-  if (n < 0) return matrix_power(ops::linalg_inv(self), -n);
   if (n == 0) {
     Tensor one = ops::eye(
         self.size(-1), self.dtype(), std::nullopt, self.device(), std::nullopt);
@@ -386,14 +385,17 @@ Tensor matrix_power(const Tensor& self, int64_t n) {
     ops::copy_(out, one);
     return out;
   }
-  Tensor out, square = self;
-  for (int64_t rest = n;;) {
+  // The least integer has no opposite in 64 bits with a sign.
+  auto power = static_cast<uint64_t>(n);
+  if (n < 0) power = 0 - power;
+  Tensor out, square = n < 0 ? ops::linalg_inv(self) : self;
+  for (uint64_t rest = power;;) {
     if (rest % 2 == 1) out = out.defined() ? ops::matmul(out, square) : square;
     rest /= 2;
     if (rest == 0) break;
     square = ops::matmul(square, square);
   }
-  return n == 1 ? ops::mul(out, Scalar(int64_t{1})) : out;
+  return power == 1 ? ops::mul(out, Scalar(int64_t{1})) : out;
 }
 
 void matrix_power_out(const Tensor& self, int64_t n, const Tensor& out) {

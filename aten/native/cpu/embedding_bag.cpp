@@ -186,14 +186,21 @@ void _embedding_bag_dense_backward_cpu(const Tensor& grad,
   }
   fill_with(total, int64_t{0});
   Tensor g = contiguous(grad), index = contiguous_as(indices, kLong);
-  Tensor bag = contiguous(offset2bag), size = contiguous(bag_size);
-  Tensor maxima = contiguous(maximum_indices), factors;
+  Tensor bag = contiguous_as(offset2bag, kLong), factors;
+  Tensor size = contiguous_as(bag_size, kLong);
+  Tensor maxima = contiguous_as(maximum_indices, kLong);
   if (per_sample_weights) factors = contiguous(*per_sample_weights);
   int64_t bags = g.sizes()[0], width = g.sizes()[1], count = index.numel();
   const int64_t* at = index.const_data<int64_t>();
   const int64_t* bag_of = bag.const_data<int64_t>();
   const int64_t* sizes = size.const_data<int64_t>();
   check_rows(at, count, num_weights);
+  for (int64_t i = 0; i < count; ++i) {
+    TAEDA_CHECK_AS(Index,
+                   bag_of[i] >= 0,
+                   "embedding_bag_backward: bags count from 0, got ",
+                   bag_of[i]);
+  }
   std::vector<int64_t> uses(static_cast<size_t>(num_weights));
   for (int64_t i = 0; i < count; ++i) ++uses[static_cast<size_t>(at[i])];
   visit_norm_type("embedding_bag_backward", g.dtype(), [&](auto tag) {
@@ -205,6 +212,7 @@ void _embedding_bag_dense_backward_cpu(const Tensor& grad,
       const int64_t* where = maxima.const_data<int64_t>();
       for (int64_t e = 0; e < bags * width; ++e) {
         if (sizes[e / width] == 0) continue;
+        check_rows(where + e, 1, num_weights);
         to[where[e] * width + e % width] += static_cast<A>(from[e]);
       }
       return;

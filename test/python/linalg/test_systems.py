@@ -165,6 +165,13 @@ def test_powers() -> None:
         taeda.linalg.vander(taeda.ones(3), N=1)
 
 
+@pytest.mark.parametrize("n", [-(2**63), -(2**63) + 1, 2**63 - 1, -3, -1, 1, 2])
+def test_powers_of_matrices(n) -> None:
+    swap = [[0.0, 1.0], [1.0, 0.0]]
+    want = swap if n % 2 else [[1.0, 0.0], [0.0, 1.0]]
+    assert taeda.linalg.matrix_power(taeda.tensor(swap), n).tolist() == want
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_older_names(dtype) -> None:
     for shape in [(4, 3), (2, 3, 4)]:

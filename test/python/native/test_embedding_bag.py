@@ -90,3 +90,41 @@ def test_the_last_bag_with_padding_runs_to_the_end(same, values):
 
     for last in (3, 5, 8):
         same(program, values(5, 3), INDICES, np.array([0, 3, last]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"indices": [True, False]},
+        {"offset2bag": [0.0, 0.0]},
+        {"offset2bag": [-1, 0]},
+        {"mode": -2},
+        {"mode": 1, "bag_size": [2.0]},
+        {"mode": 1, "bag_size": []},
+        {"mode": 2, "maximum_indices": [[0, 9]]},
+        {"mode": 2, "maximum_indices": [[0]]},
+        {"mode": 1, "per_sample_weights": [1.0, 1.0]},
+        {"per_sample_weights": [1.0]},
+    ],
+)
+def test_gradients_check_what_they_are_given(change) -> None:
+    given = {
+        "grad": [[1.0, 2.0]],
+        "indices": [0, 1],
+        "offset2bag": [0, 0],
+        "bag_size": [2],
+        "maximum_indices": [[0, 1]],
+    }
+    rest = {"num_weights": 3, "scale_grad_by_freq": False, "mode": 0}
+
+    def call(values):
+        tensors = {
+            k: taeda.tensor(v) if isinstance(v, list) else v for k, v in values.items()
+        }
+        return taeda.ops.aten._embedding_bag_dense_backward(
+            **{"per_sample_weights": None, **tensors}
+        )
+
+    assert call(given | rest).tolist() == [[1, 2], [1, 2], [0, 0]]
+    with pytest.raises((RuntimeError, IndexError), match="embedding_bag"):
+        call(given | rest | change)
