@@ -328,7 +328,7 @@ void OutputTarget::resize_wanted(const PlannedOutput<int64_t>& planned) const {
     resize_output(wanted_, planned.made_as);
     resize_tensor(wanted_, planned.sizes);
   } else if (resize_output(wanted_, planned.sizes) &&
-             !planned.strides.empty()) {
+             !planned.strides.empty() && !planned.row_major_out) {
     resize_tensor_strided(wanted_, planned.sizes, planned.strides);
   }
 }

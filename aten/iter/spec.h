@@ -57,7 +57,7 @@ class Spec {
   }
   I numel() const {
     I product = 1;
-    for (const I& size : sizes_) product *= size;
+    for (const I& size : sizes_) product = strides::product(product, size);
     return product;
   }
   ScalarType dtype() const { return dtype_; }
@@ -109,7 +109,8 @@ struct PlannedOutput {
   // it had others (PyTorch computes vector times matrix as a one-row product).
   ArrayRef<I> made_as;
   ScalarType dtype = ScalarType::Undefined;
-  bool exact_dtype = false;  // out= tensors of other dtypes are refused
+  bool exact_dtype = false;    // out= tensors of other dtypes are refused
+  bool row_major_out = false;  // out= tensors do not take the strides
 };
 
 // What a shape rule decides.
@@ -127,7 +128,7 @@ class Plan {
            ArrayRef<I> strides,
            ScalarType dtype) {
     if (outputs_.size() <= index) outputs_.resize(index + 1);
-    outputs_[index] = {keep(sizes), keep(strides), {}, dtype, false};
+    outputs_[index] = {keep(sizes), keep(strides), {}, dtype};
   }
   void set(size_t index,
            ArrayRef<I> sizes,
@@ -151,6 +152,12 @@ class Plan {
     outputs_[index].made_as = keep(sizes);
   }
 
+  // The strides are those of a new result: an out= tensor of other sizes
+  // becomes row-major.
+  void make_out_row_major(size_t index) {
+    outputs_[index].row_major_out = true;
+  }
+
   // An out= tensor must have the planned dtype.
   void refuse_other_dtypes(size_t index) { outputs_[index].exact_dtype = true; }
   // An out= tensor must not share memory with one of the first `count` inputs,
@@ -168,7 +175,8 @@ class Plan {
             list(o.strides),
             list(o.made_as),
             o.dtype,
-            o.exact_dtype};
+            o.exact_dtype,
+            o.row_major_out};
   }
   size_t size() const { return outputs_.size(); }
 
@@ -181,7 +189,7 @@ class Plan {
   struct Output {
     Part sizes, strides, made_as;
     ScalarType dtype = ScalarType::Undefined;
-    bool exact_dtype = false;
+    bool exact_dtype = false, row_major_out = false;
   };
 
   Part keep(ArrayRef<I> values) {
@@ -198,7 +206,7 @@ class Plan {
     I block = 1;
     for (size_t d = model.sizes().size(); d-- > 0;) {
       if (model.strides()[d] != block) return false;
-      block *= sym_max(model.sizes()[d], I(1));
+      block = strides::product(block, sym_max(model.sizes()[d], I(1)));
     }
     return true;
   }

@@ -178,6 +178,7 @@ void slice_scatter_shape(const Spec<I>& self,
                          Plan<I>& plan) {
   wrap_dim(dim, self.dim());
   plan_as(self, plan);
+  plan.make_out_row_major(0);
 }
 TAEDA_SHAPE(slice_scatter_shape);
 void slice_scatter_into(const Tensor&,

@@ -8,16 +8,10 @@ namespace taeda::strides {
 
 namespace {
 
-// The step over a dim of this size. Sizes of a tensor without elements may have
-// a product beyond int64: its strides wrap; of others the number of elements is
-// refused.
-SymInt step_over(const SymInt& size, const SymInt& step) {
-  return step * sym_max(size, SymInt(1));
-}
-int64_t step_over(int64_t size, int64_t step) {
-  return static_cast<int64_t>(
-      static_cast<uint64_t>(step) *
-      static_cast<uint64_t>(std::max<int64_t>(size, 1)));
+// The step behind a dim of this size.
+template <class I>
+I step_over(const I& size, const I& step) {
+  return product(step, sym_max(size, I(1)));
 }
 
 }  // namespace
@@ -71,7 +65,7 @@ bool channels_last_like(ArrayRef<I> sizes, ArrayRef<I> strides) {
     if (sizes[d] == 0 || strides[d] < least) return false;
     if (d == 0 && least == strides[1]) return false;
     least = strides[d];
-    if (sizes[d] > 1) least *= sizes[d];
+    if (sizes[d] > 1) least = product(least, sizes[d]);
   }
   return true;
 }
@@ -85,7 +79,7 @@ bool dense_in_order(ArrayRef<I> sizes,
     const I& size = sizes[order[i]];
     if (size == 1) continue;
     if (strides[order[i]] != expected) return false;
-    expected *= size;
+    expected = product(expected, size);
   }
   return true;
 }

@@ -12,6 +12,13 @@ using Dims = SmallVector<I, 5>;
 
 // Each is made for int64_t and for SymInt, in strides.cpp.
 namespace strides {
+// a * b. Sizes of a tensor without elements may have a product beyond int64: it
+// wraps, as its strides do; of other tensors the number of elements is refused.
+inline SymInt product(const SymInt& a, const SymInt& b) { return a * b; }
+inline int64_t product(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) *
+                              static_cast<uint64_t>(b));
+}
 // Row-major strides of `sizes`.
 template <class I>
 TAEDA_API Dims<I> contiguous(ArrayRef<I> sizes);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 
@@ -46,3 +48,17 @@ def test_shared_elements_are_separate_in_the_copy(torch):
     )
     assert ours.stride() == theirs.stride() == (3, 1)
     assert ours.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("start", [(0,), (2, 2)])
+def test_results_that_take_their_size_are_row_major(torch, start):
+    import taeda
+
+    def run(T):
+        out, src = T.empty(start), -T.ones(2, 4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            T.slice_scatter(T.arange(16.0).reshape(4, 4).t(), src, 0, 1, 3, out=out)
+        return out.stride(), out.tolist()
+
+    assert run(taeda) == run(torch)
