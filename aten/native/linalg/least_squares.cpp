@@ -204,8 +204,10 @@ struct Systems {
   void solve() const;
 
  private:
-  T* result(int64_t i) const {
-    return item<T>(solution, i, a.size(-1) * b.size(-1));
+  // Column c of solution i, which lies as the shape function says.
+  T* result(int64_t i, int64_t c) const {
+    int64_t stride = std::max(a.size(-2), a.size(-1));
+    return item<T>(solution, i, stride * b.size(-1)) + c * stride;
   }
   bool may_be_sure() const;
   bool by_reflections(int64_t i) const;
@@ -261,9 +263,9 @@ bool Systems<T>::by_reflections(int64_t i) const {
                    1,
                    1,
                    1);
-  T* x = result(i);
-  for (int64_t row = 0; row < n; ++row) {
-    for (int64_t c = 0; c < count; ++c) x[c * n + row] = both(row, n + c);
+  for (int64_t c = 0; c < count; ++c) {
+    T* x = result(i, c);
+    for (int64_t row = 0; row < n; ++row) x[row] = both(row, n + c);
   }
   if (gelsy) rank.mutable_data<int64_t>()[i] = n;
   return true;
@@ -299,7 +301,7 @@ void Systems<T>::by_lapack(int64_t i,
                  ").");
   rank.mutable_data<int64_t>()[i] = system.rank;
   for (int64_t c = 0; c < count; ++c) {
-    std::copy_n(sides.data() + c * rows, n, result(i) + c * n);
+    std::copy_n(sides.data() + c * rows, n, result(i, c));
   }
 }
 

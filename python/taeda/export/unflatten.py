@@ -97,6 +97,12 @@ class InterpreterModuleDispatcher(nn.Module):
 
     Args:
         calls: the parts, in the order of the calls.
+
+    Example:
+        >>> from taeda.export.unflatten import InterpreterModuleDispatcher
+        >>> turns = InterpreterModuleDispatcher([taeda.nn.ReLU(), taeda.nn.Tanh()])
+        >>> turns(taeda.tensor(-1.0)), turns(taeda.tensor(0.0))
+        (tensor(0.), tensor(0.))
     """
 
     def __init__(self, calls: list) -> None:
