@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/iteration_space.h>
 #include <taeda/aten/iter/launch.h>
+#include <taeda/aten/math/integer_types.h>
 #include <taeda/aten/native/cpu/copy.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/convert.h>
@@ -455,8 +456,8 @@ void apply_lazy_bits(const TensorBase& t, bool conj, bool neg) {
     using T = decltype(tag);
     T* p = t.mutable_data<T>();
     for (int64_t i = 0, n = t.numel(); i < n; ++i) {
-      if constexpr (std::is_integral_v<T>) {
-        p[i] = static_cast<T>(-p[i]);
+      if constexpr (math::Integer<T>) {
+        p[i] = math::wrapping_negate(p[i]);
       } else if constexpr (!requires { p->imag(); }) {
         p[i] = T(-static_cast<float>(p[i]));
       }

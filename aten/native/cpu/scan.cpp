@@ -182,7 +182,8 @@ void cumprod_cpu(const Tensor& self,
                  int64_t dim,
                  std::optional<ScalarType>,
                  const Tensor& out) {
-  scan_into(self, dim, out, [](auto a, auto b) { return a * b; });
+  scan_into(
+      self, dim, out, []<class T>(T a, T b) { return product_of<T>(a, b); });
 }
 void logcumsumexp_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
   scan_into(self, dim, out, LogAdd());

@@ -125,7 +125,9 @@ def test_sums_and_products_of_integers_wrap(dtype) -> None:
         at = library.tensor([0, 0, 1])
         told.append(t.scatter_add(0, at, t).tolist())
         told.append(t.cumsum(0, dtype=kind).tolist())
+        told.append(t.cumprod(0, dtype=kind).tolist())
+        told.append((-t - 1)._neg_view().resolve_neg().tolist())
         told.append(t.scatter_reduce(0, at, t, "prod").tolist())
         told.append(t.index_add(0, at, t).tolist())
         told.append(t.index_put((at,), t, accumulate=True).tolist())
-    assert told[:5] == told[5:]
+    assert told[:7] == told[7:]
