@@ -134,14 +134,13 @@ Tensor convert(std::string_view op,
                     {layout, block, dense_dims(self), index_type});
   }
   int64_t dense = dense_dim.value_or(0);
-  TAEDA_CHECK(dense >= 0 && self.dim() >= dense + 2,
+  TAEDA_CHECK(dense >= 0 && dense <= self.dim() - 2,
               op,
-              ": expected a tensor with at least ",
-              dense + 2,
-              " dims (two besides dense_dim=",
+              ": expected a tensor with two dims besides dense_dim=",
               dense,
-              "), got ",
-              self.dim());
+              ", got ",
+              self.dim(),
+              " dims");
   return compress(to_coo(self, self.dim() - dense), {layout, block, dense});
 }
 

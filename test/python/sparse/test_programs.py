@@ -388,3 +388,9 @@ def test_conjugates():
     assert not x.conj().is_conj()
     x.conj().to_dense().imag.sum().backward()
     assert x.grad.to_dense().tolist() == [[-1j, 0], [0, -1j]]
+
+
+@pytest.mark.parametrize("dense_dim", [1, -1, 2**63 - 1])
+def test_two_dims_are_left_to_rows_and_columns(dense_dim):
+    with pytest.raises(RuntimeError, match=f"two dims besides dense_dim={dense_dim}"):
+        taeda.ones(2, 2).to_sparse_csc(dense_dim)
