@@ -172,15 +172,22 @@ Tensor repeat_interleave(const Tensor& self,
   Tensor input = dim ? self : ops::reshape(self, {-1});
   int64_t along = wrap_dim(dim.value_or(0), input.dim());
   int64_t size = input.dim() == 0 ? 1 : input.sizes()[along];
-  TAEDA_CHECK(!output_size || *output_size == repeats * size,
+  int64_t total = 0;
+  TAEDA_CHECK(!__builtin_mul_overflow(repeats, size, &total),
+              "repeat_interleave: integer multiplication overflow, ",
+              size,
+              " elements repeated ",
+              repeats,
+              " times");
+  TAEDA_CHECK(!output_size || *output_size == total,
               "repeat_interleave: Invalid output_size, expected ",
-              repeats * size,
+              total,
               " but got ",
               output_size.value_or(0));
   if (input.dim() == 0) input = ops::reshape(input, {1});
   DimVector wide(input.sizes()), joined(input.sizes());
   wide.insert(wide.begin() + along + 1, repeats);
-  joined[along] *= repeats;
+  joined[along] = total;
   Tensor spread = ops::expand(ops::unsqueeze(input, along + 1), wide);
   return ops::view(ops::clone(spread, MemoryFormat::Contiguous), joined);
 }

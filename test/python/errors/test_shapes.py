@@ -79,6 +79,7 @@ m.repeat_interleave(ones(2), longs(2, 2))  # repeats must be 0-dim or 1-dim tens
 m.repeat_interleave(ones(2), longs(3))  # but got repeats.size(0) = 3 and input.size(0)
 m.repeat_interleave(ones(2), -1)  # repeats must be non-negative, got -1
 m.repeat_interleave(ones(2), 2, output_size=5)  # output_size, expected 4 but got 5
+m.repeat_interleave(ones(2), 2**62)  # integer multiplication overflow
 m.tril(ones(2))  # tril: input tensor must have at least 2 dimensions
 m._pack_padded_sequence(ones(0, 2), T([]), False)  # Cannot pack empty tensors
 m._pack_padded_sequence(ones(2, 2, 1), T([1, 0]), False)\
