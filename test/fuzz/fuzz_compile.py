@@ -96,9 +96,7 @@ def floor_of(program: Program) -> float:
     text = program.text() + str(program.inputs)
     if program.rounds():
         return BOUNDS[taeda.bfloat16]
-    # A result of 64 bits may be made of numbers of 32, which are rounded otherwise.
-    narrow = any(name in text for name in ("'float32'", *NARROW))
-    return BOUNDS[taeda.float32] if narrow else 0.0
+    return BOUNDS[taeda.float32] if any(name in text for name in NARROW) else 0.0
 
 
 def distance(ours: object, theirs: object, floor: float = 0) -> float:
