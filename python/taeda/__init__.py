@@ -90,6 +90,7 @@ _LAZY_NAMES = {
         " fbgemm_pack_quantized_matrix"
     ),
     "_io.file_reader": "PyTorchFileReader",
+    "_io.file_writer": "PyTorchFileWriter",
     "_dispatch_keys": "DispatchKey",
     "_compat.native_names": "parse_schema",
     "storage": (

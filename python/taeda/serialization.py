@@ -17,6 +17,7 @@ from taeda._io.location import (
     location_tag,
     register_package,
 )
+from taeda._io.skipping import skipping as _serialization_tls
 
 __all__ = [
     "LoadEndianness",  # noqa: F822 (made on first use)
@@ -46,7 +47,7 @@ DEFAULT_PROTOCOL = 2
 MAP_LOCATION = FILE_LIKE = object  # for annotations
 _YES = ("1", "y", "yes", "true")
 # Settings of the process, whatever the thread: each is read once per save or load.
-_options = {"endianness": None, "mmap_flags": None, "crc32": True, "skip": False}
+_options = {"endianness": None, "mmap_flags": None, "crc32": True}
 
 
 class SourceChangeWarning(Warning):
@@ -112,6 +113,11 @@ def save(
 
     module = pickle if pickle_module is None else pickle_module
     legacy = not _use_new_zipfile_serialization
+    empty = _serialization_tls.skip_data
+    if legacy and empty:
+        raise RuntimeError(
+            "Cannot use skip_data=True with _use_new_zipfile_serialization=False"
+        )
     pickled, collector = dump(obj, pickle_protocol, module, legacy)
 
     def emit(write, root: str) -> None:
@@ -124,7 +130,7 @@ def save(
 
         tells = not _disable_byteorder_record
         sums = _options["crc32"]
-        write_zip(write, root, pickled, collector.storages, sums, tells)
+        write_zip(write, root, pickled, collector.storages, sums, tells, empty)
 
     if isinstance(f, (str, os.PathLike)):
         _save_to_path(f, emit)
@@ -265,7 +271,8 @@ def _load(source, mapped_path, map_location, machine, allowance):
         )
     from taeda._io.legacy import load_legacy
 
-    return load_legacy(source, map_location, machine, allowance)
+    empty = _serialization_tls.skip_data
+    return load_legacy(source, map_location, machine, allowance, empty)
 
 
 def _data_machine(encoding: str, allowance):
@@ -293,7 +300,10 @@ def _load_zip(source, mapped_path, map_location, machine, allowance):
     mapping = None
     if mapped_path is not None:
         mapping = _map(mapped_path)
-    loader = StorageLoader(archive.zip, archive.root, map_location, mapping, order)
+    empty = _serialization_tls.skip_data
+    loader = StorageLoader(
+        archive.zip, archive.root, map_location, mapping, order, empty
+    )
     # Code that runs while the pickle is read must see the tensors' values.
     loader.later = loader.later and not allowance.trusted and not names.current()
     with Loading(allowance, loader.finish):
@@ -460,20 +470,72 @@ class set_default_mmap_options:
 
 
 class skip_data:
-    """Save storages as empty space of their size, to be filled later.
+    """In which `save` leaves space for storages in place of writing them, and `load`
+    makes storages without reading them: both are to be filled by other means.
 
-    Raises:
-        NotImplementedError: on entering.
+    Holds for the thread that enters it.
+
+    Args:
+        materialize_fake_tensors: whether fake tensors are written as tensors of the
+            devices that they say they are on.
+
+    Example:
+        >>> taeda.save({"x": taeda.ones(2)}, "x.pt")
+        >>> with skip_data():
+        ...     shapes = taeda.load("x.pt")
+        >>> shapes["x"].shape
+        torch.Size([2])
     """
 
     def __init__(self, materialize_fake_tensors: bool = False) -> None:
         self.materialize_fake_tensors = materialize_fake_tensors
 
     def __enter__(self) -> None:
-        raise NotImplementedError("serialization.skip_data")
+        local = _serialization_tls
+        self._before = local.skip_data, local.materialize_fake_tensors
+        local.skip_data = True
+        local.materialize_fake_tensors = self.materialize_fake_tensors
 
     def __exit__(self, type, value, tb) -> None:
-        pass
+        local = _serialization_tls
+        local.skip_data, local.materialize_fake_tensors = self._before
+
+
+def _open_file_like(name_or_buffer, mode: str):
+    """A context that gives the file of a path, which it closes, or the object given."""
+    from contextlib import nullcontext
+
+    if _is_path(name_or_buffer):
+        return open(name_or_buffer, mode)
+    return nullcontext(name_or_buffer)
+
+
+def _open_zipfile_reader(name_or_buffer):
+    """A context that gives the records of a checkpoint."""
+    from contextlib import nullcontext
+
+    return nullcontext(taeda.PyTorchFileReader(name_or_buffer))
+
+
+class _open_zipfile_writer:
+    """A context that gives a writer of records and ends the file."""
+
+    def __init__(self, name_or_buffer) -> None:
+        self.file_like = taeda.PyTorchFileWriter(name_or_buffer, _options["crc32"])
+
+    def __enter__(self):
+        return self.file_like
+
+    def __exit__(self, *error) -> None:
+        self.file_like.write_end_of_file()
+
+
+def _is_zipfile(f) -> bool:
+    """Whether a file, from where it stands, begins as a zip container."""
+    at = f.tell()
+    start = f.read(4)
+    f.seek(at)
+    return start == b"PK\3\4"
 
 
 def mkdtemp():

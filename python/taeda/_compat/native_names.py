@@ -20,6 +20,14 @@ def __getattr__(name: str):
         from taeda import _dispatch_keys
 
         return getattr(_dispatch_keys, name)
+    if name in ("PyTorchFileReader", "PyTorchFileWriter"):
+        import taeda
+
+        return getattr(taeda, name)
+    if name == "_autograd":
+        from taeda._compat import native_autograd
+
+        return native_autograd
     if name in ("_from_dlpack", "_to_dlpack"):
         from taeda import _dlpack
 

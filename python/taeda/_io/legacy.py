@@ -16,7 +16,13 @@ from taeda._io.limits import Allowance, short
 from taeda._io.location import restorer
 from taeda._io.reader import parse_id, typed
 from taeda._io.rebuild import Loading
-from taeda._io.storages import byte_width, on_cpu, storage_bytes, swap_bytes
+from taeda._io.storages import (
+    byte_width,
+    mapped_storage,
+    on_cpu,
+    storage_bytes,
+    swap_bytes,
+)
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
@@ -50,9 +56,13 @@ def write_legacy(write, pickled: bytes, storages: dict, dtypes: dict) -> None:
 class _Storages:
     """Storages are made when the pickle names them and filled afterwards."""
 
-    def __init__(self, limit: int, allowance: Allowance) -> None:
-        self.left, self.allowance = limit, allowance
-        self.kept: dict = {}  # key -> (storage, dtype, location)
+    def __init__(
+        self, limit: int, allowance: Allowance, map_location, empty: bool
+    ) -> None:
+        self.left, self.allowance, self.empty = limit, allowance, empty
+        self.restore = restorer(map_location)
+        self.views: dict = {}  # (key, begin, bytes) -> storage
+        self.kept: dict = {}  # key -> (storage, dtype)
 
     def __call__(self, pid):
         if type(pid) is tuple and len(pid) > 1 and type(pid[0]) is str:
@@ -67,21 +77,42 @@ class _Storages:
                 )
             self.left -= nbytes
             self.allowance.spend(nbytes)
-            storage = taeda.UntypedStorage(nbytes)
-            self.kept[key] = storage, dtype, location
+            storage = self.restore(taeda.UntypedStorage(nbytes), location)
+            self.kept[key] = storage, dtype
         storage = self.kept[key][0]
         view = pid[5] if len(pid) == 6 else None
         if view is not None:
-            raise NotImplementedError("storages that are views, of files before 2017")
+            storage = self._part(key, storage, view, dtype.itemsize)
         return storage if untyped else typed(storage, dtype)
 
+    def _part(self, key: str, storage, view, itemsize: int):
+        """Some elements of a storage, as files of before 2018 name them."""
+        numbers = view[1:] if type(view) is tuple and len(view) == 3 else ()
+        if [type(n) for n in numbers] != [int, int] or min(numbers) < 0:
+            raise UnpicklingError(f"a view of a storage is {short(view)}")
+        begin, count = (n * itemsize for n in numbers)
+        if begin + count > storage.nbytes():
+            raise UnpicklingError(f"a view beyond the end of storage {short(key)}")
+        if count == 0:
+            return taeda.UntypedStorage(0)
+        place = key, begin, count
+        if storage.device.type != "cpu":
+            raise NotImplementedError(
+                f"a view of a storage in a file of before 2018, on {storage.device}: "
+                "load it with map_location='cpu'"
+            )
+        if place not in self.views:
+            self.views[place] = mapped_storage(begin, count, storage_bytes(storage))
+        return self.views[place]
 
-def load_legacy(source, map_location, machine, allowance: Allowance):
+
+def load_legacy(source, map_location, machine, allowance: Allowance, empty=False):
     """The object of an old file.
 
     Args:
         source (Source): the file. machine: (bytes, persistent_load) -> an object
             with `run()` and `at`. allowance: what the file may cost.
+        empty (bool): whether storages stay as they are made.
     """
     if source.size > _TAR_AT + 5 and source.read(_TAR_AT, 5) == b"ustar":
         raise RuntimeError(
@@ -92,13 +123,13 @@ def load_legacy(source, map_location, machine, allowance: Allowance):
     allowance.spend(source.size)
     data = source.read(0, source.size)
     with Loading(allowance, fill=None):
-        storages = _Storages(len(data), allowance)
-        result, end = _load(data, map_location, machine(data, storages), storages)
+        storages = _Storages(len(data), allowance, map_location, empty)
+        result, end = _load(data, machine(data, storages), storages)
     source.stand_at(end)  # a program may read on
     return result
 
 
-def _load(data: bytes, map_location, reader, storages: _Storages):
+def _load(data: bytes, reader, storages: _Storages):
     magic = reader.run()
     if type(magic) is not int or magic != MAGIC:
         raise UnpicklingError("Invalid magic number; corrupt file?")
@@ -113,9 +144,7 @@ def _load(data: bytes, map_location, reader, storages: _Storages):
     little = not isinstance(system, dict) or system.get("little_endian") is not False
     swap = little != (sys.byteorder == "little")
     end = _fill(data, reader.at, keys, storages, swap)
-    if map_location is None and all(x[2] == "cpu" for x in storages.kept.values()):
-        return result, end
-    return _moved(result, storages, map_location), end
+    return result, end
 
 
 def _fill(data: bytes, at: int, keys: list, storages: _Storages, swap: bool) -> int:
@@ -127,7 +156,7 @@ def _fill(data: bytes, at: int, keys: list, storages: _Storages, swap: bool) -> 
         key = key.decode("ascii", "replace") if isinstance(key, bytes) else key
         if key not in storages.kept:
             raise UnpicklingError(f"no tensor uses storage {short(key)}")
-        storage, dtype, _ = storages.kept[key]
+        storage, dtype = storages.kept[key]
         size = storage.nbytes()
         count = int.from_bytes(data[at : at + 8], "little", signed=True)
         at += 8
@@ -136,25 +165,16 @@ def _fill(data: bytes, at: int, keys: list, storages: _Storages, swap: bool) -> 
                 f"the checkpoint is truncated or damaged: storage {short(key)} has "
                 f"{count} elements, expected {size // dtype.itemsize}"
             )
-        view = storage_bytes(storage)
-        view[:] = memoryview(data)[at : at + size]
-        if swap:
-            swap_bytes(view, byte_width(dtype))
+        if not storages.empty and storage.device.type != "meta":
+            here = on_cpu(storage)  # itself, or what is copied there afterwards
+            view = storage_bytes(here)
+            view[:] = memoryview(data)[at : at + size]
+            if swap:
+                swap_bytes(view, byte_width(dtype))
+            if here is not storage:
+                storage.copy_(here)
         at += size
         filled.add(key)
     if filled != set(storages.kept):
         raise UnpicklingError("the checkpoint is truncated: storages are missing")
     return at
-
-
-def _moved(result, storages: _Storages, map_location):
-    """Run the location rules; the tensors move with their storages."""
-    restore = restorer(map_location)
-    for storage, _, location in storages.kept.values():
-        moved = restore(storage, location)
-        if moved.device != storage.device:
-            raise NotImplementedError(
-                "moving the storages of an old-format file to another device; save "
-                "it again in the zip format first"
-            )
-    return result

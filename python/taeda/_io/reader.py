@@ -34,8 +34,12 @@ def write_zip(
     storages: dict,
     checksums: bool = True,
     tells_order: bool = True,
+    empty: bool = False,
 ) -> None:
-    """Write a checkpoint's records, in PyTorch's order and with its names."""
+    """Write a checkpoint's records, in PyTorch's order and with its names.
+
+    `empty` leaves space for the storages, which may be on the meta device.
+    """
     archive = ZipWriter(write, root, checksums)
     archive.add("data.pkl", pickled)
     archive.add(".format_version", b"1")
@@ -43,8 +47,10 @@ def write_zip(
     if tells_order:
         archive.add("byteorder", sys.byteorder.encode())
     for key, storage in storages.items():
-        storage = on_cpu(storage)
-        archive.add(f"data/{key}", storage_bytes(storage))
+        if empty:
+            archive.add_space(f"data/{key}", storage.nbytes())
+        else:
+            archive.add(f"data/{key}", storage_bytes(on_cpu(storage)))
     archive.add("version", FORMAT_VERSION)
     count, total = len(storages), archive.crc
     archive.add(".data/serialization_id", b"%020d%020d" % (count, total))
@@ -57,12 +63,15 @@ class StorageLoader:
     Args:
         archive (ZipReader): the records. mapping: mmap object over the file, or None.
         order (str): byte order of the numbers in the file.
+        empty (bool): whether storages stay as they are made, and nothing is read.
     """
 
-    def __init__(self, archive: ZipReader, root: str, map_location, mapping, order):
+    def __init__(
+        self, archive: ZipReader, root: str, map_location, mapping, order, empty=False
+    ):
         self.archive, self.root, self.mapping = archive, root, mapping
         self.restore = restorer(map_location)
-        self.swap = order != sys.byteorder
+        self.swap, self.empty = order != sys.byteorder, empty
         self.kept: dict = {}
         # Storages that stay on the CPU are filled at the end, by several threads.
         self.later = _stays(map_location)
@@ -95,6 +104,8 @@ class StorageLoader:
                 return self.restore(storage, location)
         self.archive.pay(entry)
         storage = taeda.UntypedStorage(nbytes)
+        if self.empty:
+            return self.restore(storage, location)
         job = name, storage_bytes(storage), byte_width(dtype)
         if self.later and location == "cpu":
             self.jobs.append(job)
@@ -174,6 +185,8 @@ def parse_id(pid) -> tuple:
     if type(pid) is not tuple or not pid:
         raise UnpicklingError(f"expected the id of a storage, got {short(pid)}")
     tag = pid[0]
+    if type(tag) is bytes:  # texts of Python 2, read with encoding="bytes"
+        tag = tag.decode("ascii", "replace")
     if type(tag) is not str or tag != "storage":
         what = short(tag) if type(tag) is str else f"<class {type(tag).__name__!r}>"
         raise UnpicklingError(

@@ -45,7 +45,12 @@ class Source:
             self.fd = self.file.fileno()
 
     def _read_all(self) -> bytes:
-        data = self.file.read(self.size)
+        if self.fd is None and hasattr(self.file, "readinto"):
+            buffer = bytearray(self.size)
+            count = self.file.readinto(buffer)
+            data = bytes(memoryview(buffer)[:count])
+        else:
+            data = self.file.read(self.size)
         self.file.seek(self.start)
         if len(data) != self.size:
             raise RuntimeError(f"expected {self.size} bytes, read {len(data)}")

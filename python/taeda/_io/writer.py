@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import sys
+import warnings
 from _thread import allocate_lock
 from collections import OrderedDict
 from types import FunctionType
@@ -12,6 +13,7 @@ from types import FunctionType
 import taeda
 from taeda._io import names
 from taeda._io.location import location_tag
+from taeda._io.skipping import skipping
 from taeda._io.storages import STORAGE_DTYPES, identity, lazy_flags, storage_name
 from taeda._own import is_own_module, without_library
 
@@ -42,8 +44,9 @@ def named(module: str, name: str) -> Name:
 class _StorageId:
     """A storage on its way into the file: becomes a persistent id."""
 
-    def __init__(self, storage, dtype) -> None:
+    def __init__(self, storage, dtype, location: str | None = None) -> None:
         self.storage, self.dtype = storage, dtype
+        self.location = location or location_tag(storage)
 
 
 def pickler_class(pickle_module):
@@ -183,13 +186,16 @@ def _attributes(tensor):
 _UNWRITTEN = ("_backward_hooks", "_post_accumulate_grad_hooks")
 
 
+def _is_fake(tensor) -> bool:
+    module = sys.modules.get("taeda._subclasses.fake_tensor")
+    return module is not None and isinstance(tensor, module.FakeTensor)
+
+
 def is_wrapper(tensor) -> bool:
     """Whether it has no memory because its class answers for it."""
-    from taeda._subclasses.fake_tensor import FakeTensor
-
     return (
         taeda._C._has_torch_dispatch(type(tensor))
-        and not isinstance(tensor, FakeTensor)
+        and not _is_fake(tensor)
         and tensor.data_ptr() == 0
     )
 
@@ -204,6 +210,8 @@ def wrapper_facts(tensor) -> tuple:
 
 def reduce_tensor(tensor):
     """(name, arguments) that rebuild a tensor."""
+    if skipping.materialize_fake_tensors and _is_fake(tensor):
+        return _reduce_plain(tensor)
     kind, state = type(tensor), _attributes(tensor)
     if kind is taeda.nn.Parameter:
         args = tensor.data, tensor.requires_grad, OrderedDict()
@@ -219,6 +227,7 @@ def reduce_tensor(tensor):
 
 
 def _reduce_plain(tensor):
+    fake = skipping.materialize_fake_tensors and _is_fake(tensor)
     if type(tensor) is not taeda.Tensor and is_wrapper(tensor):
         rebuild = named("torch._utils", "_rebuild_wrapper_subclass")
         return rebuild, wrapper_facts(tensor)
@@ -228,13 +237,18 @@ def _reduce_plain(tensor):
     if getattr(tensor, "is_quantized", False):
         raise NotImplementedError("saving quantized tensors")
     size, stride = tuple(tensor.size()), tuple(tensor.stride())
-    if tensor.device.type == "meta":
+    if tensor.device.type == "meta" and not fake:
+        if skipping.skip_data:
+            warnings.warn(
+                "Serializing tensors on the meta device under skip_data context "
+                "manager is a no-op",
+                stacklevel=2,
+            )
         rebuild = named("torch._utils", "_rebuild_meta_tensor_no_storage")
         return rebuild, (tensor.dtype, size, stride, tensor.requires_grad)
     typed = storage_name(tensor.dtype)
-    storage = tensor.untyped_storage()
     args = (
-        _StorageId(storage, tensor.dtype if typed else None),
+        _storage_id(tensor, tensor.dtype if typed else None),
         tensor.storage_offset(),
         size,
         stride,
@@ -246,6 +260,15 @@ def _reduce_plain(tensor):
     if typed:
         return named("torch._utils", "_rebuild_tensor_v2"), (*args, *tail)
     return named("torch._utils", "_rebuild_tensor_v3"), (*args, tensor.dtype, *tail)
+
+
+def _storage_id(tensor, dtype) -> _StorageId:
+    if not _is_fake(tensor):
+        return _StorageId(tensor.untyped_storage(), dtype)
+    # Its memory is nowhere, its place in the file is that of the device's tensors.
+    own, index = tensor.fake_device, tensor.fake_device.index
+    location = own.type if own.type == "cpu" or index is None else str(own)
+    return _StorageId(tensor._elem.untyped_storage(), dtype, location)
 
 
 def sparse_data(tensor) -> tuple:
@@ -289,7 +312,7 @@ class Collector:
         else:
             kind = named("torch", storage_name(dtype))
             count = storage.nbytes() // dtype.itemsize
-        fields = ("storage", kind, key, location_tag(storage), count)
+        fields = ("storage", kind, key, reference.location, count)
         return (*fields, None) if self.legacy else fields
 
 

@@ -25,6 +25,7 @@ _ENTRY_BYTES = 512  # memory of one record's entry
 _BLOCK = 1 << 20
 _DATE = (1 << 5) | 1  # 1 January 1980
 ALIGNMENT = 64
+_SPACE = b"TS\0\0"  # an extra field: what is here comes without a checksum
 
 
 class ZipWriter:
@@ -46,7 +47,18 @@ class ZipWriter:
     def add(self, name: str, data) -> None:
         """Append one record; `data` is bytes-like."""
         data = memoryview(data).cast("B")
-        size, crc = len(data), _crc32(data, 0) if self._checksums else 0
+        crc = _crc32(data, 0) if self._checksums else 0
+        self._begin(name, len(data), crc)
+        self._emit(data)
+
+    def add_space(self, name: str, size: int) -> None:
+        """Append a record of zeros, which others will fill: it has no checksum."""
+        self._begin(name, size, 0, _SPACE)
+        zeros = bytes(min(size, _BLOCK))
+        for at in range(0, size, _BLOCK):
+            self._emit(zeros[: size - at])
+
+    def _begin(self, name: str, size: int, crc: int, mark: bytes = b"") -> None:
         self.crc = _crc32(crc.to_bytes(4, "little"), self.crc)
         path = f"{self.root}/{name}".encode()
         offset, extra = self._at, b""
@@ -61,14 +73,14 @@ class ZipWriter:
             b"PK\3\4", version, _UTF8, _STORED, 0, _DATE, *sizes[:3], *sizes[3:]
         )
         self._emit(head + path + extra)
-        self._emit(data)
-        self._note(path, crc, size, offset)
+        self._note(path, crc, size, offset, mark)
 
-    def _note(self, path: bytes, crc: int, size: int, offset: int) -> None:
+    def _note(self, path: bytes, crc: int, size: int, offset: int, mark: bytes) -> None:
         large = [v for v in (size, size, offset) if v >= _MAX32]
         extra = b""
         if large:
             extra = struct.pack(f"<2H{len(large)}Q", 1, 8 * len(large), *large)
+        extra += mark
         version = 45 if large else 20
         short = min(size, _MAX32)
         entry = _CENTRAL.pack(
@@ -127,7 +139,10 @@ class ZipWriter:
 class Entry:
     """One record of a directory."""
 
-    __slots__ = ("compressed", "crc", "flags", "method", "name", "offset", "size")
+    __slots__ = (
+        *("compressed", "crc", "flags", "method", "name", "offset", "size"),
+        "is_space",
+    )
 
 
 def _damaged(text: str) -> RuntimeError:
@@ -219,7 +234,9 @@ class ZipReader:
                 entry.name = data[at : at + name_size].decode()
             except UnicodeDecodeError:
                 raise _damaged("a record name that is no UTF-8") from None
-            _widen(entry, data[at + name_size : at + name_size + extra_size])
+            extra = data[at + name_size : at + name_size + extra_size]
+            entry.is_space = extra.endswith(_SPACE)
+            _widen(entry, extra)
             self._keep(entry)
             at = stop
         if at != len(data):
@@ -319,7 +336,9 @@ class ZipReader:
         self._check(entry, target)
 
     def _check(self, entry: Entry, data) -> None:
-        if self.checked and _crc32(data, 0) != entry.crc:
+        if not self.checked or entry.is_space:
+            return
+        if _crc32(data, 0) != entry.crc:
             raise _damaged(f"wrong checksum (CRC-32) of {short(entry.name)}")
 
 

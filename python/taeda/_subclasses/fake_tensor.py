@@ -25,6 +25,7 @@ __all__ = [
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "FakeTensor",
+    "FakeTensorConverter",
     "FakeTensorDeviceMismatchError",
     "FakeTensorMode",
     "is_fake",
@@ -187,6 +188,28 @@ def _cast_to(name: str, dtype):
 for _name in "float double half bfloat16 long int short char byte bool".split():
     _dtype = {"char": "int8", "byte": "uint8"}.get(_name, _name)
     setattr(FakeTensor, _name, _cast_to(_name, getattr(taeda, _dtype)))
+
+
+class FakeTensorConverter:
+    """Gives the fake tensors of modes, for programs that ask a converter for them."""
+
+    def from_real_tensor(self, fake_mode, t, make_constant: bool = False, **options):
+        """What `fake_mode.from_tensor(t)` gives.
+
+        Args:
+            fake_mode: the mode whose tensor it is.
+            t: a real tensor.
+            make_constant: whether `t` is remembered as its value.
+            options: of `from_tensor`.
+        """
+        made = fake_mode.from_tensor(t, **options)
+        if make_constant:
+            made.constant = t
+        return made
+
+    def from_meta_and_device(self, fake_mode, t, device):
+        """A fake tensor on a device, of a meta tensor's geometry."""
+        return FakeTensor(fake_mode, t, device)
 
 
 class FakeTensorMode(TorchDispatchMode):
