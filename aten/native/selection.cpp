@@ -23,6 +23,7 @@
 #include <taeda/gen/ops/isclose.h>
 #include <taeda/gen/ops/isfinite.h>
 #include <taeda/gen/ops/isnan.h>
+#include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/le.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/sub.h>
@@ -251,14 +252,14 @@ bool allclose(const Tensor& self,
               double atol,
               bool equal_nan) {
   Tensor close = ops::all(ops::isclose(self, other, rtol, atol, equal_nan));
-  return *on_cpu(close).const_data<bool>();
+  return ops::item(close).to_bool();
 }
 
 bool equal(const Tensor& self, const Tensor& other) {
   if (self.sizes() != other.sizes()) return false;
   if (self.numel() == 0) return true;
   Tensor same = ops::all(ops::eq(self, other));
-  return *on_cpu(same).const_data<bool>();
+  return ops::item(same).to_bool();
 }
 
 }  // namespace taeda::native

@@ -3,6 +3,8 @@
 #include <taeda/csrc/autograd/formulas.h>
 #include <taeda/csrc/autograd/inplace.h>
 
+#include <taeda/gen/ops/_indices.h>
+#include <taeda/gen/ops/_values.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_.h>
@@ -18,10 +20,10 @@ AccumulateGrad::AccumulateGrad(const Tensor& variable)
 }
 
 namespace {
-// Nobody else can reach the tensor's memory; a view may be all that is left of
-// its base.
-bool is_sole_owner(const Tensor& t) {
-  if (t.impl()->use_count() != 1) return false;
+// Nobody else can reach the tensor's memory, but for `others` who hold the same
+// tensor; a view may be all that is left of its base.
+bool is_sole_owner(const Tensor& t, size_t others = 0) {
+  if (t.impl()->use_count() != 1 + others) return false;
   const IntrusivePtr<TensorImpl>& base = t.impl()->base();
   if (!base) return t.storage()->use_count() == 1;
   return base->use_count() == 1 && t.storage()->use_count() == 2 &&
@@ -61,6 +63,12 @@ static Tensor added(const Tensor& a, const Tensor& b) {
   return goes_second(a, b) ? ops::add(b, a) : ops::add(a, b);
 }
 
+// Entries of sparse gradients stand in the order of the calls that made them,
+// of which the last one's gradient comes first.
+static Tensor gathered(const Tensor& a, const Tensor& b) {
+  return a.layout() == Layout::Strided ? ops::add(a, b) : ops::add(b, a);
+}
+
 Tensor sum_of(Tensor a, const Tensor& b) {
   bool in_place =
       !meets_python(a) && !meets_python(b) && !grad_enabled() &&
@@ -68,23 +76,34 @@ Tensor sum_of(Tensor a, const Tensor& b) {
       is_sole_owner(a) && a.dtype() == b.dtype() && a.sizes() == b.sizes() &&
       a.is_non_overlapping_and_dense() && a.layout() == Layout::Strided &&
       b.layout() == Layout::Strided;
-  if (!in_place) return added(a, b);
+  if (!in_place) return gathered(a, b);
   ops::add_(a, b);
   return a;
 }
 
-// What becomes the grad of a variable that has none.
-static Tensor first_grad(Tensor grad, const Tensor& variable) {
+// Whether the parts of a sparse gradient may become those of a grad.
+static bool gives_parts(const Tensor& grad, size_t others) {
+  return !grad_enabled() && grad.impl()->use_count() == 1 + others &&
+         ops::_indices(grad).is_contiguous() &&
+         ops::_values(grad).is_contiguous();
+}
+
+// What becomes the grad of a variable that has none; `others` hold the gradient
+// too, but will only read it.
+static Tensor first_grad(Tensor grad, const Tensor& variable, size_t others) {
   bool fits = !grad_enabled() && has_wanted_strides(grad, variable);
   if (meets_python(grad)) {
     // Whether others hold the memory is known to the class alone.
     bool alone = fits && grad.impl()->use_count() == 1;
     return alone ? ops::detach(grad) : ops::clone(grad);
   }
-  bool steal =
-      fits && is_sole_owner(grad) && grad.impl()->python_object() == nullptr;
+  if (grad.layout() == Layout::Sparse) {
+    return gives_parts(grad, others) ? ops::detach(grad) : ops::clone(grad);
+  }
+  bool steal = fits && is_sole_owner(grad, others) &&
+               grad.impl()->python_object() == nullptr;
   if (!steal) return clone_for_grad(grad, variable);
-  return grad.is_view() ? variable_data(grad) : grad;
+  return grad.is_view() || others > 0 ? variable_data(grad) : grad;
 }
 
 // A hook may remove itself.
@@ -180,7 +199,9 @@ Tensors AccumulateGrad::apply(Tensors&& grads) {
   }
   std::unique_lock<std::mutex> guard = lock();
   if (!meta.grad.defined()) {
-    meta.grad = first_grad(std::move(grad), variable_);
+    NodeExtra* extra = extra_or_null();
+    bool watched = extra != nullptr && !extra->post_hooks.empty();
+    meta.grad = first_grad(std::move(grad), variable_, watched ? 1 : 0);
   } else if (!grad_enabled() && !goes_second(meta.grad, grad)) {
     ops::add_(meta.grad, grad);
   } else {

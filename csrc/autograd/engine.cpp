@@ -315,21 +315,17 @@ bool has_tensor_hooks(const Node& node) {
 
 static void run_hooks(SmallVector<NodeExtra::ForOutput, 1> hooks,
                       Tensors& grads) {
-  for (auto& h : hooks) {
-    Tensor& grad = grads[h.output_nr];
-    if (grad.defined()) h.hook->call(grad);
-  }
+  for (auto& h : hooks) h.hook->call(grads[h.output_nr]);
 }
 
-// Lists are copied: a hook may add another one.
+// Lists are copied: a hook may add another one. A gradient that did not come is
+// shown to hooks too, as None.
 void run_tensor_hooks(Node& node, Tensors& grads) {
   if (node.accumulated_variable() != nullptr) {
     LeafHooks* own = leaf_hooks(node);
     if (own == nullptr) return;
     auto hooks = own->before;
-    for (auto& hook : hooks) {
-      if (grads[0].defined()) hook->call(grads[0]);
-    }
+    for (auto& hook : hooks) hook->call(grads[0]);
     return;
   }
   NodeExtra* extra = node.extra_or_null();
@@ -416,7 +412,10 @@ inline void Pass::execute(uint32_t index) {
     }
   } catch (...) {
     NodeExtra* extra = node.extra_or_null();
-    if (extra != nullptr && extra->trace) extra->trace->report(node.name());
+    bool traced = extra != nullptr && extra->trace;
+    if (report_failure && (traced || anomaly_mode().enabled)) {
+      report_failure(node);
+    }
     throw;
   }
 }

@@ -120,11 +120,13 @@ void record_result(const IntrusivePtr<Node>& node, Tensor& t, ResultKind kind) {
             ? fresh_wrapper(t)
             : make_view(t, t.sizes(), t.strides(), t.storage_offset());
   }
-  if (t.is_view()) {
-    t.impl()->set_view_creation(kind.alone ? ViewCreation::CustomFunction
-                                           : ViewCreation::MultiOutput);
-  }
+  if (t.is_view()) mark_function_view(t, kind.alone);
   set_history(t, node);
+}
+
+void mark_function_view(const Tensor& view, bool alone) {
+  view.impl()->set_view_creation(alone ? ViewCreation::CustomFunction
+                                       : ViewCreation::MultiOutput);
 }
 
 void FunctionNode::save(ArrayRef<Tensor*> results) {

@@ -93,6 +93,10 @@ TAEDA_API void record_result(const IntrusivePtr<Node>& node,
                              Tensor& t,
                              ResultKind kind);
 
+// A view that such a function returns, recorded or not: what writes to it would
+// pass the function's own backward over.
+TAEDA_API void mark_function_view(const Tensor& view, bool alone);
+
 // "Square" for a typeid name.
 TAEDA_API std::string class_name(const char* mangled);
 

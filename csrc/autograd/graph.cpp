@@ -26,27 +26,55 @@ Tensor one_like(const Tensor& t) {
 }
 }  // namespace
 
-Root root_of(Edge edge, Tensor grad) {
+namespace {
+// The gradient given for an output, in the output's form.
+Tensor fitted(const OutputInfo& info, Tensor grad, size_t index) {
+  TAEDA_CHECK(info.has_sizes_of(grad),
+              "Mismatch in shape: grad_output[",
+              index,
+              "] has a shape of ",
+              symbolic_sizes(grad),
+              " and output[",
+              index,
+              "] has a shape of ",
+              info.symbolic_sizes(),
+              ".");
+  TAEDA_CHECK(grad.is_complex() == is_complex(info.dtype),
+              "For complex Tensors, both grad_output and output are required "
+              "to have the same dtype. Mismatch in dtype: grad_output[",
+              index,
+              "] has a dtype of ",
+              dtype_name(grad.dtype()),
+              " and output[",
+              index,
+              "] has a dtype of ",
+              dtype_name(info.dtype),
+              ".");
+  fit_grad(info, grad, "backward: the gradient given");
+  return grad;
+}
+
+void check_is_real(ScalarType dtype) {
+  TAEDA_CHECK(!is_complex(dtype),
+              "grad can be implicitly created only for real scalar outputs but "
+              "got ",
+              dtype_name(dtype));
+}
+}  // namespace
+
+Root root_of(Edge edge, Tensor grad, size_t index) {
   TAEDA_CHECK(edge.input_nr < edge.node->num_outputs(),
               "the node of a GradientEdge has no output ",
               edge.input_nr);
   const OutputInfo& info = edge.node->output(edge.input_nr);
   if (grad.defined()) {
-    TAEDA_CHECK(!info.known || info.has_sizes_of(grad),
-                "Mismatch in shape: a grad_output has a shape of ",
-                symbolic_sizes(grad),
-                " and the output of its GradientEdge has a shape of ",
-                info.symbolic_sizes(),
-                ".");
+    if (info.known) grad = fitted(info, std::move(grad), index);
     return {std::move(edge), std::move(grad)};
   }
   TAEDA_CHECK(info.known && info.symbols.empty() &&
                   std::ranges::count(info.sizes, 1) == std::ssize(info.sizes),
               "grad can be implicitly created only for scalar outputs");
-  TAEDA_CHECK(!is_complex(info.dtype),
-              "grad can be implicitly created only for real scalar outputs but "
-              "got ",
-              dtype_name(info.dtype));
+  check_is_real(info.dtype);
   Tensor one = ops::ones(IntArrayRef(info.sizes),
                          info.dtype,
                          Layout::Strided,
@@ -61,41 +89,15 @@ Root root_of(const Tensor& t, const Tensor& grad, size_t index) {
               index,
               " of tensors does not require grad and does not have a grad_fn");
   Edge edge = gradient_edge(t);
-  if (!grad.defined()) {
-    TAEDA_CHECK(sym_numel(*t.impl()) == 1,
-                "grad can be implicitly created only for scalar outputs, got "
-                "an output of shape ",
-                symbolic_sizes(t));
-    TAEDA_CHECK(!t.is_complex(),
-                "grad can be implicitly created only for real scalar outputs "
-                "but got ",
-                dtype_name(t.dtype()));
-    return {std::move(edge), one_like(t)};
+  if (grad.defined()) {
+    return {std::move(edge), fitted(OutputInfo(t), grad, index)};
   }
-  TAEDA_CHECK(OutputInfo(t).has_sizes_of(grad),
-              "Mismatch in shape: grad_output[",
-              index,
-              "] has a shape of ",
-              symbolic_sizes(grad),
-              " and output[",
-              index,
-              "] has a shape of ",
-              symbolic_sizes(t),
-              ".");
-  TAEDA_CHECK(grad.is_complex() == t.is_complex(),
-              "For complex Tensors, both grad_output and output are required "
-              "to have the same dtype. Mismatch in dtype: grad_output[",
-              index,
-              "] has a dtype of ",
-              dtype_name(grad.dtype()),
-              " and output[",
-              index,
-              "] has a dtype of ",
-              dtype_name(t.dtype()),
-              ".");
-  Tensor fitted = grad;
-  fit_grad(OutputInfo(t), fitted, "backward: the gradient given");
-  return {std::move(edge), std::move(fitted)};
+  TAEDA_CHECK(sym_numel(*t.impl()) == 1,
+              "grad can be implicitly created only for scalar outputs, got "
+              "an output of shape ",
+              symbolic_sizes(t));
+  check_is_real(t.dtype());
+  return {std::move(edge), one_like(t)};
 }
 
 Edge input_edge(const Tensor& input) {

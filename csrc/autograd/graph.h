@@ -17,7 +17,7 @@ struct Root {
 TAEDA_API Root root_of(const Tensor& t, const Tensor& grad, size_t index);
 // Of an output that no tensor stands for; without a gradient it is a single
 // real number.
-TAEDA_API Root root_of(Edge edge, Tensor grad);
+TAEDA_API Root root_of(Edge edge, Tensor grad, size_t index);
 
 // Adds to the grad of the leaves (of `inputs` alone, if given).
 TAEDA_API void backward(TensorList tensors,

@@ -28,9 +28,22 @@ std::string view_error(const Tensor& t, const Node* node) {
       " is a view and is being modified inplace. ");
 }
 
-std::string made_under(const char* mode, const char* block, const char* where) {
+std::string made_under(const Tensor& t,
+                       const Node* node,
+                       const char* mode,
+                       const char* block,
+                       const char* where) {
+  // A node is that of a view which was made of such a view since.
+  std::string what = node == nullptr
+                         ? "A view was"
+                         : str_cat("Output ",
+                                   output_nr(t),
+                                   " of ",
+                                   operator_name(*node),
+                                   " is a view of a view which was");
   return str_cat(
-      "A view was created in ",
+      what,
+      " created in ",
       mode,
       " and is being modified inplace",
       where,
@@ -46,15 +59,15 @@ void check_view_creation(const Tensor& t) {
   ViewCreation how = t.impl()->view_creation();
   if (how == ViewCreation::Default) return;
   AutogradMeta* meta = meta_or_null(t);
-  std::string text =
-      view_error(t, meta == nullptr ? nullptr : meta->grad_fn.get());
+  const Node* node = meta == nullptr ? nullptr : meta->grad_fn.get();
+  std::string text = view_error(t, node);
   switch (how) {
     case ViewCreation::NoGrad:
       text = made_under(
-          "no_grad mode", "no_grad block", " with grad mode enabled");
+          t, node, "no_grad mode", "no_grad block", " with grad mode enabled");
       break;
     case ViewCreation::Inference:
-      text = made_under("inference mode", "inference_mode block", "");
+      text = made_under(t, node, "inference mode", "inference_mode block", "");
       break;
     case ViewCreation::MultiOutput:
       text +=

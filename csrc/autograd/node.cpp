@@ -23,6 +23,7 @@ thread_local PendingRelease* pending_release = nullptr;
 }  // namespace
 
 std::shared_ptr<ForwardTrace> (*make_forward_trace)() = nullptr;
+void (*report_failure)(const Node& node) = nullptr;
 
 uint32_t current_stream_id(Device device) {
   // Tensors without memory may say that they lie on devices that are not here.

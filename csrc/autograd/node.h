@@ -74,8 +74,6 @@ struct TAEDA_API NodePostHook {
 // Where a node was made, kept in anomaly mode only.
 struct TAEDA_API ForwardTrace {
   virtual ~ForwardTrace() = default;
-  // Reports the place to the user as that of the failing node.
-  virtual void report(const std::string& node_name) const = 0;
 };
 
 // What few nodes have.
@@ -89,6 +87,7 @@ struct NodeExtra {
   SmallVector<std::shared_ptr<NodePreHook>, 1> pre_hooks;
   SmallVector<std::shared_ptr<NodePostHook>, 1> post_hooks;
   std::shared_ptr<ForwardTrace> trace;
+  std::shared_ptr<void> metadata;  // what Python keeps with the node
 };
 
 class TAEDA_API Node : public IntrusiveTarget {
@@ -215,7 +214,9 @@ struct AnomalyMode {
 };
 TAEDA_API AnomalyMode anomaly_mode();
 TAEDA_API void set_anomaly_mode(AnomalyMode mode);
-// Set by the bindings: what is kept with a node made in anomaly mode.
+// Set by the bindings: what is kept with a node made in anomaly mode, and what
+// tells the user of a node that failed, with the trace that it may have.
 extern TAEDA_API std::shared_ptr<ForwardTrace> (*make_forward_trace)();
+extern TAEDA_API void (*report_failure)(const Node& node);
 
 }  // namespace taeda::autograd

@@ -50,6 +50,8 @@ void SavedVariable::save(const Tensor& t, bool is_output) {
     data_ = detach(t);
   } else {
     data_ = t;
+    AutogradMeta* meta = meta_or_null(t);
+    has_node_ = meta != nullptr && meta->grad_fn;
   }
   version_ = data_.version();
   if (TAEDA_UNLIKELY(has_hooks)) {
@@ -158,10 +160,17 @@ Tensor SavedVariable::unpack(const IntrusivePtr<Node>& owner) const {
     return with_history(packed_->unpack(), owner);
   }
   check_version(*owner);
-  if (!is_output_) return data_;
+  if (!is_output_) {
+    TAEDA_CHECK(!has_node_ || data_.requires_grad(),
+                owner->name(),
+                ": Trying to use a saved tensor that has been detached in "
+                "place by detach_(), which takes its place in the graph away; "
+                "use detach() instead");
+    return data_;
+  }
   // History matters only to what is recorded.
   if (!requires_grad_ || !grad_enabled()) return data_;
-  return with_history(detach(data_), owner);
+  return with_history(data_, owner);
 }
 
 // The value as the formula shall see it: in the graph where the forward call
@@ -169,14 +178,15 @@ Tensor SavedVariable::unpack(const IntrusivePtr<Node>& owner) const {
 Tensor SavedVariable::with_history(Tensor data,
                                    const IntrusivePtr<Node>& owner) const {
   if (!requires_grad_) return data;
-  Tensor out = data.requires_grad() ? detach(data) : data;
+  // Whoever else has what a hook gave must not get its history: the node would
+  // hold itself by what it packed.
+  Tensor out = detach(data);
   if (is_output_) {
     set_gradient_edge(out, {owner, output_nr_});
     return out;
   }
   if (grad_fn_ && grad_fn_->accumulated_variable() != nullptr) {
     // A leaf: what is recorded from here on leads to the same accumulator.
-    out = detach(out);
     out.impl()->add_key(DispatchKey::Autograd);
     meta_of(out).accumulator = WeakPtr<Node>(grad_fn_.get());
     return out;

@@ -72,6 +72,7 @@ class TAEDA_API SavedVariable {
   State state_ = State::Empty;
   bool is_output_ = false;
   bool requires_grad_ = false;
+  bool has_node_ = false;  // an input that was no leaf
 };
 
 // The same for lists and for other things that a node frees.

@@ -111,7 +111,8 @@ IntrusivePtr<Node> grad_accumulator(const Tensor& t) {
   AutogradMeta& meta = meta_of(t);
   TAEDA_INTERNAL_ASSERT(!meta.grad_fn, "grad_accumulator of a non-leaf");
   IntrusivePtr<Node> found = meta.accumulator.lock();
-  if (!found) {
+  // set_() may have given the leaf another shape since.
+  if (!found || TAEDA_UNLIKELY(!found->output(0).has_sizes_of(t))) {
     found = make_intrusive<AccumulateGrad>(t);
     meta.accumulator = WeakPtr<Node>(found.get());
   }
@@ -261,7 +262,13 @@ Tensor detach(const Tensor& t) {
 }
 
 Tensor variable_data(const Tensor& t) {
-  if (TAEDA_UNLIKELY(meets_python(t))) return detached_by_python(t);
+  if (TAEDA_UNLIKELY(meets_python(t))) {
+    Tensor out = detached_by_python(t);
+    if (!out.is_same(t)) {
+      out.impl()->set_version_counter(make_intrusive<VersionCounter>(0));
+    }
+    return out;
+  }
   return Tensor(t.impl()->shallow_copy(/*share_version=*/false));
 }
 

@@ -72,7 +72,13 @@ struct SavedHooks final : autograd::SavedTensorHooks {
     Tensor unpack() override {
       GilAcquire gil;
       py::object out = unpack_with(value);
-      return unwrap_checked(out.ptr(), "unpack_hook");
+      if (!is_tensor(out.ptr())) {
+        raise(PyExc_TypeError,
+              "Output of saved tensor unpack_hook expected to be a Tensor but "
+              "got result of type {}",
+              type_name_of(out.ptr()));
+      }
+      return unwrap(out.ptr());
     }
     py::object value, unpack_with;
   };

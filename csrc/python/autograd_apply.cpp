@@ -126,8 +126,13 @@ void Application::check_dirty(PyObject* outputs) const {
 
 // The result as the caller gets it: a new reference.
 PyObject* Application::record(PyObject* o, bool alone) {
-  if (!node_) return Py_NewRef(o);
   TensorBase t = is_tensor(o) ? unwrap(o) : TensorBase();
+  if (!node_) {
+    bool made =
+        t.defined() && t.is_view() && !contains(args_, o) && grad_enabled();
+    if (made) autograd::mark_function_view(t, alone);
+    return Py_NewRef(o);
+  }
   node_->results.push_back(t.defined() ? autograd::OutputInfo(t)
                                        : autograd::OutputInfo());
   bool dirty = contains(marked(kDirty), o);

@@ -61,8 +61,8 @@ TensorBase optional_tensor(PyObject* o, const char* what);
 // A tuple or list as a tuple; anything else as a tuple of one.
 Ref as_tuple(PyObject* o);
 
-// Puts a dict of hooks before or after a node.
-void add_node_hooks(PyObject* node, PyObject* dict, bool before);
+// The dict of the hooks that Python has for a node: a new reference.
+PyObject* node_hooks(PyObject* node, bool before);
 // Hooks on saved tensors of this thread from now on.
 void push_saved_hooks(PyObject* pack, PyObject* unpack);
 

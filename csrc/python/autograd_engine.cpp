@@ -38,7 +38,7 @@ autograd::Root root_from(PyObject* o, PyObject* grad, size_t index) {
   if (place.tensor.defined()) {
     return autograd::root_of(place.tensor, given, index);
   }
-  return autograd::root_of(std::move(place.edge), given);
+  return autograd::root_of(std::move(place.edge), given, index);
 }
 
 Edge input_edge(PyObject* o, bool accumulate) {
@@ -142,6 +142,16 @@ void set_grad_dtype(const TensorBase& leaf, const py::object& dtype) {
       leaf, dtype.is_none() ? ScalarType::Undefined : to_dtype(dtype.ptr()));
 }
 
+// For programs that know of a change that no gradient depends on.
+void set_version(const TensorBase& t, int64_t version) {
+  TAEDA_CHECK(version >= 0 && version <= UINT32_MAX,
+              "Cannot set a version counter to ",
+              version,
+              ": it counts changes from 0 on");
+  t.impl()->share_version()->value.store(static_cast<uint32_t>(version),
+                                         std::memory_order_relaxed);
+}
+
 int64_t task_id() {
   uint64_t id = autograd::current_task_id();
   return id == 0 ? -1 : static_cast<int64_t>(id);
@@ -178,27 +188,55 @@ py::object anomaly_function(const char* name) {
   return owned(imported("taeda.autograd.anomaly_mode", name));
 }
 
+// The lines that made a node and, for one that a backward pass made, those that
+// made the node which ran then.
 struct PyTrace final : autograd::ForwardTrace {
-  explicit PyTrace(PyObject* lines) : stack(lines) {}
-  // An error is on its way already, which one in here must not replace.
-  void report(const std::string& node) const override {
-    GilAcquire gil;
-    py::error_scope on_its_way;
-    try {
-      anomaly_function("_report")(node, py::handle(stack.get()));
-    } catch (py::error_already_set& warned) {  // a warning that is an error
-      warned.restore();
-      PyErr_Print();
-    } catch (const PythonError&) {
-      PyErr_Print();
+  PyTrace(PyObject* lines, const Node* running) : stack(lines) {
+    if (running == nullptr) return;
+    inducer = running->name();
+    if (autograd::NodeExtra* extra = running->extra_or_null()) {
+      before = extra->trace;
     }
   }
   Held stack;
+  std::string inducer;  // empty for nodes of a forward pass
+  std::shared_ptr<autograd::ForwardTrace> before;
 };
+
+// (name, lines or None) of the failing node and of those that induced it.
+py::list chain_of(const Node& node) {
+  py::list out;
+  autograd::NodeExtra* extra = node.extra_or_null();
+  std::string name = node.name();
+  auto trace = extra == nullptr ? nullptr : extra->trace;
+  while (true) {
+    auto* known = static_cast<PyTrace*>(trace.get());
+    py::handle lines = known == nullptr ? Py_None : known->stack.get();
+    out.append(py::make_tuple(name, lines));
+    if (known == nullptr || known->inducer.empty()) return out;
+    name = known->inducer;
+    trace = known->before;
+  }
+}
+
+// An error is on its way already, which one in here must not replace.
+void report_failed(const Node& node) {
+  GilAcquire gil;
+  py::error_scope on_its_way;
+  try {
+    anomaly_function("_report")(chain_of(node));
+  } catch (py::error_already_set& warned) {  // a warning that is an error
+    warned.restore();
+    PyErr_Print();
+  } catch (const PythonError&) {
+    PyErr_Print();
+  }
+}
 
 std::shared_ptr<autograd::ForwardTrace> make_trace() {
   GilAcquire gil;
-  return std::make_shared<PyTrace>(anomaly_function("_stack")().ptr());
+  return std::make_shared<PyTrace>(anomaly_function("_stack")().ptr(),
+                                   autograd::current_node());
 }
 
 // Signals and threads --------------------------------------------------------
@@ -237,6 +275,7 @@ std::exception_ptr current_error() {
 
 void init_autograd_engine(PyObject*) {
   autograd::make_forward_trace = make_trace;
+  autograd::report_failure = report_failed;
   autograd::check_interrupt = check_signals;
   autograd::call_on_thread = call_on_thread;
   autograd::current_error = current_error;
@@ -266,7 +305,9 @@ void bind_autograd_engine(PyObject* module) {
           return owned(apply_function(cls, args, forward));
         });
   m.def("_bump_version", [](const TensorBase& t) { t.impl()->bump_version(); });
-  m.def("_add_node_hooks", add_node_hooks);
+  m.def("_set_version", set_version);
+  m.def("_node_hooks",
+        [](PyObject* o, bool before) { return owned(node_hooks(o, before)); });
   m.def("_push_saved_tensors_hooks", push_saved_hooks);
   m.def("_pop_saved_tensors_hooks", autograd::pop_saved_hooks);
   m.def("_disable_saved_tensors_hooks", disable_saved_hooks);

@@ -14,8 +14,13 @@ PyTypeObject* function_type = nullptr;
 // zeros where that is asked for; boxed in a list that backward may empty.
 Ref FunctionNode::gather(Tensors grads, bool boxed) const {
   bool fill = as_function(context())->materialize_grads;
+  bool fixed = as_function(context())->materialize_fixed;
+  auto is_filled = [&](size_t i) {
+    return fill && i < results.size() && results[i].known &&
+           (fixed || output(i).known);
+  };
   auto gradient = [&](size_t i) {
-    if (!grads[i].defined() && fill && i < results.size() && results[i].known) {
+    if (!grads[i].defined() && is_filled(i)) {
       const autograd::OutputInfo& r = results[i];
       auto given = std::find_if(grads.begin(),
                                 grads.end(),
@@ -102,6 +107,7 @@ PyObject* function_new(PyTypeObject* type, PyObject*, PyObject*) {
   if (o == nullptr) return nullptr;
   new (&as_function(o)->node) WeakPtr<Node>();
   as_function(o)->materialize_grads = true;
+  as_function(o)->materialize_fixed = true;
   return o;
 }
 
@@ -200,12 +206,14 @@ constexpr PyMemberDef slot_member(const char* name, Slot s) {
   return {name, T_OBJECT, static_cast<Py_ssize_t>(offset), 0, nullptr};
 }
 constexpr Py_ssize_t kMaterialize = offsetof(PyFunction, materialize_grads);
+constexpr Py_ssize_t kFixed = offsetof(PyFunction, materialize_fixed);
 PyMemberDef function_members[] = {
     slot_member("to_save", kToSave),
     slot_member("dirty_tensors", kDirty),
     slot_member("non_differentiable", kNonDifferentiable),
     slot_member("needs_input_grad", kNeedsGrad),
     {"materialize_grads", T_BOOL, kMaterialize, 0, nullptr},
+    {"_materialize_non_diff_grads", T_BOOL, kFixed, 0, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 

@@ -16,6 +16,7 @@ struct PyFunction {
   PyObject_HEAD WeakPtr<Node> node;
   PyObject* slots[kSlots];  // tuples; kToSave until the call is recorded
   bool materialize_grads;
+  bool materialize_fixed;  // those of results without a derivative too
 };
 
 inline PyFunction* as_function(PyObject* o) {

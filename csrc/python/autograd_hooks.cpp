@@ -45,7 +45,7 @@ struct PyTensorHook final : HookDict<autograd::TensorHook> {
       }
       const TensorBase& changed = unwrap(out);
       TAEDA_CHECK(
-          changed.sizes() == grad.sizes(),
+          !grad.defined() || changed.sizes() == grad.sizes(),
           message("hook has changed the size of value: expected {}, got {}",
                   grad.sizes(),
                   changed.sizes()));
@@ -250,15 +250,28 @@ void clear_leaf_hooks(const TensorBase& t) {
   auto own = std::move(meta->python_hooks);
 }
 
-// C++ reads the dict from now on.
-void add_node_hooks(PyObject* o, PyObject* dict, bool before) {
+namespace {
+// The hooks of Python in a list of a node's: one dict, so that a hook which is
+// removed while the others run is called this once more.
+template <class Hook, class List>
+PyObject* dict_of(List& list) {
+  for (const auto& hook : list) {
+    auto* known = dynamic_cast<Hook*>(hook.get());
+    if (known != nullptr) return Py_NewRef(known->hooks.get());
+  }
+  Ref type = imported("collections", "OrderedDict");
+  Ref dict = checked(PyObject_CallNoArgs(type.get()));
+  list.push_back(std::make_shared<Hook>(dict.get()));
+  return dict.release();
+}
+}  // namespace
+
+PyObject* node_hooks(PyObject* o, bool before) {
   IntrusivePtr<Node> node = node_of(o);
   TAEDA_CHECK_AS(Type, node, "register_hook: expected a node of a graph");
-  if (before) {
-    node->extra().pre_hooks.push_back(std::make_shared<PyNodePreHook>(dict));
-  } else {
-    node->extra().post_hooks.push_back(std::make_shared<PyNodePostHook>(dict));
-  }
+  autograd::NodeExtra& extra = node->extra();
+  return before ? dict_of<PyNodePreHook>(extra.pre_hooks)
+                : dict_of<PyNodePostHook>(extra.post_hooks);
 }
 
 void push_saved_hooks(PyObject* pack, PyObject* unpack) {

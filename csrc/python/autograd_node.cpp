@@ -118,10 +118,11 @@ PyObject* next_functions(const Node& node) {
 
 PyObject* metadata(PyObject* o, void*) {
   return guarded([&] {
-    Ref attributes = checked(PyObject_GenericGetDict(o, nullptr));
-    Ref made = checked(PyDict_New());
-    return Py_XNewRef(PyDict_SetDefault(
-        attributes.get(), interned<"_metadata">(), made.get()));
+    std::shared_ptr<void>& kept = live_node(o)->extra().metadata;
+    if (!kept) {
+      kept = std::make_shared<Held>(checked(PyDict_New()).get());
+    }
+    return Py_NewRef(static_cast<Held*>(kept.get())->get());
   });
 }
 

@@ -171,7 +171,8 @@ _SUBMODULES = frozenset(
     " monitor mps mtia multiprocessing nested nn onnx optim overrides package profiler"
     " random return_types serialization signal sparse special storage testing"
     " torch_version types utils version xpu quasirandom __config__ __future__"
-    " _dynamo _logging _guards _subclasses _utils _utils_internal _VF".split()
+    " _dynamo _functorch _logging _guards _subclasses _utils _utils_internal"
+    " _VF".split()
 )
 
 

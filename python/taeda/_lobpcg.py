@@ -92,7 +92,8 @@ def lobpcg(
 def _whole(A, B, k: int, largest: bool):
     if B is not None:
         raise NotImplementedError("lobpcg: the gradient with B is not implemented")
-    values, vectors = taeda.linalg.eigh(A)
+    # The search reads both triangles, of which eigh would read one.
+    values, vectors = taeda.linalg.eigh((A + A.mT) / 2)
     if largest:
         values, vectors = values.flip(-1), vectors.flip(-1)
     return values[..., :k], vectors[..., :k]

@@ -118,16 +118,15 @@ def _without_writes(level, cls, args: tuple):
 
 
 class _ForwardContext:
-    """ctx as `jvp` sees it: its saved tensors are those of save_for_forward."""
+    """ctx as `jvp` sees it, where nothing is saved for backward yet."""
 
     def __init__(self, ctx) -> None:
         self._ctx = ctx
 
     @property
     def saved_tensors(self):
-        """What save_for_forward kept; else what save_for_backward kept."""
-        kept = getattr(self._ctx, "saved_for_forward", None)
-        return self._ctx.saved_tensors if kept is None else kept
+        """What save_for_forward kept."""
+        return getattr(self._ctx, "saved_for_forward", None) or ()
 
     def __getattr__(self, name: str):
         return getattr(self._ctx, name)

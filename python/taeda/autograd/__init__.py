@@ -27,13 +27,19 @@ __all__ = [
 _LAZY_NAMES = {
     "grad_mode": (
         "no_grad enable_grad set_grad_enabled inference_mode set_multithreading_enabled"
-        " enforce_grad_layout_policy"
+        " enforce_grad_layout_policy is_multithreading_enabled"
+        " _unsafe_preserve_version_counter"
     ),
     "anomaly_mode": "detect_anomaly set_detect_anomaly",
     "gradcheck": "gradcheck gradgradcheck GradcheckError",
     "variable": "Variable",
     "function": "NestedIOFunction",
     ".profiler._kinds": "DeviceType",
+    "._boxed": "SavedTensor",
+    "._compat.native_autograd": (
+        "kineto_available _push_saved_tensors_default_hooks"
+        " _pop_saved_tensors_default_hooks"
+    ),
 }
 _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.split()}
 _WHERE["_force_original_view_tracking"] = "grad_mode"

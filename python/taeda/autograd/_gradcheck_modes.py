@@ -10,6 +10,7 @@ from taeda._functorch.vmap import vmap
 from taeda.autograd import forward_ad
 from taeda.autograd.gradcheck import (
     GradcheckError,
+    _dense,
     _differentiable,
     _directional,
     _dot,
@@ -191,7 +192,9 @@ def _batched_tangents(func: Callable, inputs, places: list) -> None:
 def _same_batch(got, rows: list, what: str) -> None:
     if got is None and all(row is None for row in rows):
         return
-    want = taeda.stack([taeda.zeros_like(got[0]) if r is None else r for r in rows])
+    got = _dense(got)
+    rows = [taeda.zeros_like(got[0]) if r is None else _dense(r) for r in rows]
+    want = taeda.stack(rows)
     if not taeda.allclose(got, want):
         worst = (got - want).abs().max().item()
         raise GradcheckError(f"{_BATCHED}: {what} differ by up to {worst:g}")

@@ -66,10 +66,22 @@ def _stack() -> list:
     return traceback.format_stack()[:-1]
 
 
-def _report(node: str, stack: list) -> None:
-    """Called by the engine when a node fails."""
-    warnings.warn(
-        f"Error detected in {node}. Traceback of forward call that caused the "
-        f"error:\n{''.join(stack)}",
-        stacklevel=1,
-    )
+def _report(chain: list) -> None:
+    """Called by the engine when a node fails.
+
+    Args:
+        chain: (name, lines of the call that made it or None) of the node, and of the
+            nodes whose backward calls made the one before, in anomaly mode.
+    """
+    said, what = "Error detected in", "caused the error"
+    for name, stack in chain:
+        if stack is None:
+            text = (
+                "No forward pass information available: anomaly detection was off when "
+                "it was made."
+            )
+        else:
+            text = f"Traceback of forward call that {what}:\n{''.join(stack)}"
+        warnings.warn(f"{said} {name}. {text}", stacklevel=1)
+        said = "Previous calculation was induced by"
+        what = "induced the previous calculation"

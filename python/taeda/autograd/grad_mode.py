@@ -221,6 +221,43 @@ class set_multithreading_enabled(_Decorator):
         return type(self)(self.mode)
 
 
+def is_multithreading_enabled() -> bool:
+    """Whether backward passes of this thread use the threads of GPUs.
+
+    Example:
+        >>> with taeda.autograd.set_multithreading_enabled(False):
+        ...     taeda.autograd.is_multithreading_enabled()
+        False
+    """
+    mode = _exchange_multithreading(True)
+    _exchange_multithreading(mode)
+    return mode
+
+
+class _unsafe_preserve_version_counter(_Decorator):
+    """In which changes of tensors in place are not counted: for writes of which the
+    program knows that no gradient depends on them.
+
+    Args:
+        tensors: one, or a tuple of several.
+    """
+
+    def __init__(self, tensors) -> None:
+        self.tensors = (tensors,) if isinstance(tensors, _C.TensorBase) else tensors
+        self.versions = [t._version for t in self.tensors]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, exc_type, exc_value, traceback) -> None:
+        for tensor, version in zip(self.tensors, self.versions, strict=True):
+            _C._set_version(tensor, version)
+
+    def clone(self) -> _unsafe_preserve_version_counter:
+        """Another one of the same tensors."""
+        return type(self)(self.tensors)
+
+
 class _force_original_view_tracking(_Decorator):
     """Kept for programs that use it: views are always replayed by geometry."""
 

@@ -243,15 +243,16 @@ def _check_fast(func: Callable, inputs, outputs: list, options) -> None:
     for o, output in enumerate(outputs):
         v = _unit(output.numel(), output.is_complex(), generator)
         grads = _vjp(output, wanted, _like(v, output))
+        again = _vjp(output, wanted, _like(v, output))
         for i, tensor in enumerate(wanted):
             _check_form(i, tensor, grads[i], options)
+            row = [0.0] * tensor.numel() if grads[i] is None else _flat(grads[i])
+            _check_repeatable(i, row, again[i], options)
             u = _unit(tensor.numel(), tensor.is_complex(), generator)
             if tensor.layout is not taeda.strided:
                 pairs = zip(u, cells(tensor), strict=True)
                 u = [0.0 if cell is None else z for z, cell in pairs]
-            got = 0.0
-            if grads[i] is not None:
-                got = _dot(_flat(grads[i]), u)
+            got = _dot(row, u)
             place = options["places"][o]
             slope = _directional(func, inputs, place, tensor, u, options["eps"])
             want = _dot(v, slope)
@@ -324,19 +325,92 @@ def _check_inputs(inputs: tuple) -> None:
             )
 
 
-def _check_undefined(func: Callable, inputs: tuple) -> None:
-    """With several outputs, backward must do with gradients for some of them."""
-    outputs = _outputs(func, inputs)
-    if len(outputs) < 2:
-        return
-    for output in outputs:
-        taeda.autograd.grad(
-            output,
-            _differentiable(inputs),
-            taeda.zeros_like(output),
-            retain_graph=True,
-            allow_unused=True,
+def _check_linear(output, wanted: list) -> None:
+    """Backward is linear: a gradient of zeros gives zeros, in the inputs' form."""
+    found = _vjp(output, wanted, taeda.zeros_like(output))
+    for tensor, grad in zip(wanted, found, strict=True):
+        if grad is None:
+            continue
+        if grad.layout is not taeda.strided:
+            _check_layout(tensor, grad)
+            grad = grad.to_dense()
+        if (grad != 0).any():
+            raise GradcheckError(
+                "backward not multiplied by grad_output: a gradient of zeros gave "
+                "others"
+            )
+
+
+def _check_layout(tensor, grad) -> None:
+    if grad.layout != tensor.layout:
+        raise GradcheckError(
+            f"grad is incorrect layout ({grad.layout} is not {tensor.layout})"
         )
+    if grad.layout is not taeda.sparse_coo:
+        return
+    for name in ("sparse_dim", "dense_dim"):
+        got, want = getattr(grad, name)(), getattr(tensor, name)()
+        if got != want:
+            raise GradcheckError(
+                f"grad is sparse tensor, but has incorrect {name} {got}, expected "
+                f"{want}"
+            )
+
+
+class _NoGradient(taeda.autograd.Function):
+    """A copy by whose backward no gradient comes."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
+def _check_undefined(func: Callable, inputs: tuple) -> None:
+    """Backward must do without gradients of all outputs, and of all but one."""
+    outputs = _outputs(func, inputs)
+    cases = [[_NoGradient.apply(o) for o in outputs]]
+    for index in range(len(outputs) if len(outputs) > 1 else 0):
+        given = _outputs(func, inputs)
+        given[index] = _NoGradient.apply(given[index])
+        cases.append(given)
+    for case in cases:
+        zeros = [taeda.zeros_like(o) for o in case]
+        text = (
+            "Expected backward function to handle undefined output grads: those of "
+            "outputs that nobody used"
+        )
+        try:
+            found = taeda.autograd.grad(
+                case, _differentiable(inputs), zeros, allow_unused=True
+            )
+        except RuntimeError as error:
+            _say_undefined()
+            raise GradcheckError(f"{text}. It raised: {error}") from error
+        for grad in found:
+            if grad is not None and (_dense(grad) != 0).any():
+                _say_undefined()
+                raise GradcheckError(
+                    "Expected all input grads to be undefined or zero when all output "
+                    "grads are undefined or zero."
+                )
+
+
+def _dense(tensor):
+    return tensor if tensor.layout is taeda.strided else tensor.to_dense()
+
+
+def _say_undefined() -> None:
+    import warnings
+
+    warnings.warn(
+        "Backwards compatibility: New undefined gradient support checking feature is "
+        "enabled by default. check_undefined_grad=False leaves it out.",
+        stacklevel=6,
+    )
 
 
 def _check_no_outputs(func: Callable, inputs: tuple, options) -> None:
@@ -368,6 +442,8 @@ def _run(func: Callable, inputs: tuple, options) -> None:
     if options["check_backward_ad"]:
         check = _check_fast if options["fast_mode"] else _check_slow
         check(func, inputs, outputs, options)
+        for output in outputs:
+            _check_linear(output, _differentiable(inputs))
         if options["check_undefined_grad"]:
             _check_undefined(func, inputs)
     if options["check_forward_ad"] or options["check_batched_grad"]:

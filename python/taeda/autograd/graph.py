@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections import OrderedDict, namedtuple
+from collections import namedtuple
 from collections.abc import Callable
 
 from taeda import _C
@@ -77,10 +77,11 @@ def increment_version(tensor) -> None:
 
 
 def _add_node_hook(node, hook: Callable, before: bool) -> RemovableHandle:
-    hooks: OrderedDict = OrderedDict()  # the node owns it, the handle refers to it
+    hooks = _C._node_hooks(
+        node, before
+    )  # the node owns them, the handle refers to them
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
-    _C._add_node_hooks(node, hooks, before)
     return handle
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from taeda import _C, Tensor, _compiler
 from taeda._checks import may_refuse
 from taeda._determinism import are_deterministic_algorithms_enabled
+from taeda._functorch import config as _functorch_config
 from taeda._logging import artifact_log, wanted
 
 from . import _checks
@@ -111,6 +112,7 @@ def compile_function(
         fuse=fuse,
         blocking=wait,
         check=check,
+        budget=_functorch_config.activation_memory_budget,
         symbols=symbols,
         cleared=list(cleared),
         passes=passes,

@@ -165,7 +165,7 @@ def _module():
 def _unsafe():
     """Functions whose effect no graph holds: they change how later calls compute."""
     names = (
-        "_push_saved_tensors_hooks _pop_saved_tensors_hooks _add_node_hooks"
+        "_push_saved_tensors_hooks _pop_saved_tensors_hooks _node_hooks"
         " _disable_saved_tensors_hooks _queue_callback _set_default_device"
         " set_num_threads _run_backward"
     )
