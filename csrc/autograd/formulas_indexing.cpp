@@ -3,17 +3,22 @@
 #include <algorithm>
 #include <cmath>
 
+#include <taeda/aten/core/level.h>
+#include <taeda/csrc/autograd/variable.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/any.h>
 #include <taeda/gen/ops/arange.h>
 #include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/gather.h>
+#include <taeda/gen/ops/gt.h>
 #include <taeda/gen/ops/index.h>
 #include <taeda/gen/ops/index_add.h>
 #include <taeda/gen/ops/index_fill.h>
 #include <taeda/gen/ops/index_put.h>
 #include <taeda/gen/ops/index_select.h>
+#include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/masked_scatter.h>
 #include <taeda/gen/ops/mul.h>
@@ -260,6 +265,23 @@ Pair extremum_grads(const Tensor& grad,
           ops::mul(theirs, ops::gather(part, dim, index, false))};
 }
 
+// Several zeros at one place give each other second derivatives, of which the
+// gradient below knows nothing: differentiating it is refused there.
+Tensor without_second(const Tensor& src_grad, const Tensor& zeros) {
+  if (!src_grad.requires_grad() || meets_python(zeros) || zeros.is_meta() ||
+      wrapped_or_null(zeros) != nullptr ||
+      !ops::item(ops::any(ops::gt(zeros, Scalar(1)))).to_bool()) {
+    return src_grad;
+  }
+  Tensor out = detach(src_grad);
+  auto node = make_intrusive<ErrorNode>(
+      "Double backward is unsupported for src of scatter_reduce and "
+      "index_reduce by products where several zeros come to one place");
+  node->add_next_edge(gradient_edge(src_grad));
+  set_history(out, node);
+  return out;
+}
+
 Pair product_grads(const Tensor& grad,
                    const Tensor& self,
                    int64_t dim,
@@ -295,7 +317,7 @@ Pair product_grads(const Tensor& grad,
   Tensor src_grad = ops::add(ops::masked_fill(usual, src_zero, Scalar(0)),
                              ops::mul(at_zero, of_single),
                              1);
-  return {self_grad, src_grad};
+  return {self_grad, without_second(src_grad, zeros)};
 }
 
 Pair mean_grads(const Tensor& grad,

@@ -280,6 +280,7 @@ void detach_inplace(const Tensor& t) {
               "DDP buckets, and hence detach_() cannot be called on these "
               "gradients.");
   t.impl()->remove_key(DispatchKey::Autograd);
+  if (t.impl()->extra_or_null() != nullptr) t.impl()->extra().tangents.reset();
   AutogradMeta* meta = meta_or_null(t);
   if (meta == nullptr) return;
   release_node(std::move(meta->grad_fn));

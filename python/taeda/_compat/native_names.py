@@ -52,6 +52,20 @@ def _mps_is_available() -> bool:
     return False
 
 
+def _is_fwd_grad_enabled() -> bool:
+    """Whether operators give their results tangents."""
+    from taeda import _C
+
+    return _C._functorch.fwd_grad_enabled()
+
+
+def _set_fwd_grad_enabled(enabled: bool) -> None:
+    """Switch that."""
+    from taeda import _C
+
+    _C._functorch.set_fwd_grad_enabled(enabled)
+
+
 def _are_functorch_transforms_active() -> bool:
     """Whether a function transform is in force in this thread."""
     from taeda import _C

@@ -100,6 +100,11 @@ def make_dual(tensor, tangent, *, level: int | None = None):
         raise ValueError(
             f"Expected {role} to be floating point or complex, but got: {value.dtype}"
         )
+    if _current.level.tangent(tangent) is not None:
+        raise RuntimeError(
+            "make_dual: the tangent has a forward gradient at the same level; unpack it "
+            "first"
+        )
     return _current.level.make_dual(tensor, tangent)
 
 
@@ -124,6 +129,11 @@ def unpack_dual(tensor, *, level: int | None = None) -> UnpackedDualTensor:
 def tangent_of(tensor):
     """The tangent at the current level of this thread; None without."""
     return None if _current.level is None else _current.level.tangent(tensor)
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether operators give their results tangents."""
+    return _C._functorch.fwd_grad_enabled()
 
 
 class _set_fwd_grad_enabled:

@@ -216,3 +216,13 @@ def test_a_derivative_that_is_zero_is_a_tangent(function):
         assert fwd.unpack_dual(function(x)).tangent.tolist() == [0, 0]
         # What depends on the argument's shape alone has none.
         assert fwd.unpack_dual(taeda.rand_like(x)).tangent is None
+
+
+def test_tangents_end_with_detach_and_are_no_duals():
+    x, t = taeda.rand(2), taeda.ones(2)
+    with fwd.dual_level():
+        dual = fwd.make_dual(x, t) * 1
+        dual.detach_()
+        assert fwd.unpack_dual(dual * 2).tangent is None
+        with pytest.raises(RuntimeError, match="forward gradient at the same level"):
+            fwd.make_dual(x, fwd.make_dual(x, t))

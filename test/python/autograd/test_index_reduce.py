@@ -33,3 +33,19 @@ def test_an_index_that_is_part_of_a_longer_one() -> None:
     index = taeda.tensor([9, 1, 0])[1:]
     out = taeda.zeros(2).index_reduce(0, index, taeda.tensor([3.0, 4.0]), "amax")
     assert out.tolist() == [4.0, 3.0]
+
+
+def test_second_derivatives_of_several_zeros_are_refused():
+    x = taeda.tensor([1.0], dtype=taeda.float64, requires_grad=True)
+    place = taeda.tensor([0, 0])
+
+    def second(values, function):
+        src = taeda.tensor(values, dtype=taeda.float64, requires_grad=True)
+        out = function(x, 0, place, src, "prod").sum()
+        (grad,) = taeda.autograd.grad(out, src, create_graph=True)
+        return taeda.autograd.grad(grad.sum(), src)[0]
+
+    for function in (taeda.scatter_reduce, taeda.index_reduce):
+        assert second([2.0, 3.0], function).tolist() == [1.0, 1.0]
+        with pytest.raises(RuntimeError, match="Double backward is unsupported for"):
+            second([0.0, 0.0], function)
