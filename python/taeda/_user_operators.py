@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 
 import taeda
@@ -131,6 +132,10 @@ class CustomOpDef:
         self._lib = library._of_operator(f"{namespace}::{name}")
         self._lib.define(name + schema, tags=tags)
         self._opoverload = library._overload_of(f"{namespace}::{name}")
+        # A tuple of one, which the schema has as the one by itself.
+        results = self._opoverload._schema.returns
+        written = schema.rpartition("->")[2].strip()
+        self._gives_tuple = len(results) == 1 and written.startswith("(")
         self.__name__ = getattr(fn, "__name__", name)
         self.__doc__ = getattr(fn, "__doc__", None)
         self.__wrapped__ = fn
@@ -161,7 +166,13 @@ class CustomOpDef:
         return f"<CustomOpDef({self._qualname})>"
 
     def __call__(self, *args, **kwargs):
-        return self._opoverload(*args, **kwargs)
+        result = self._opoverload(*args, **kwargs)
+        return (result,) if self._gives_tuple else result
+
+    def _only(self, result):
+        """What a kernel returned, as the schema has it."""
+        one = self._gives_tuple and isinstance(result, tuple)
+        return result[0] if one else result
 
     def register_kernel(self, device_types, fn=None, /):
         """Adds a kernel for device types; None is all that have none of their own.
@@ -198,6 +209,8 @@ class CustomOpDef:
             chosen = self._init_fn if name in self._disabled else function
             arguments = self._opoverload._schema.arguments
             tensors = _tensors(args)
+            if name is not None and not _has_tensors(args):
+                chosen = self._by_device(name, chosen, args, kwargs)
             written = [
                 t
                 for a, value in zip(arguments, args, strict=False)
@@ -205,7 +218,7 @@ class CustomOpDef:
                 for t in _tensors(value)
             ]
             before = [t._version for t in written]
-            result = chosen(*args, **kwargs)
+            result = self._only(chosen(*args, **kwargs))
             for t, version in zip(written, before, strict=True):
                 if t._version == version:  # it was written past this library
                     taeda.autograd.graph.increment_version(t)
@@ -213,6 +226,21 @@ class CustomOpDef:
             return result
 
         return kernel
+
+    def _by_device(self, name: str, function, args, kwargs):
+        """The kernel that the argument `device` names, where no tensor tells it."""
+        names = [a.name for a in self._opoverload._schema.arguments]
+        device = {**dict(zip(names, args, strict=False)), **kwargs}.get("device")
+        kind = name if device is None else taeda.device(device).type
+        if kind == name:
+            return function
+        found = self._kernels.get(kind, self._kernels.get(None))
+        if found is None:
+            raise RuntimeError(
+                f"{self._name} does not have a kernel registered for {kind}. Please "
+                "use register_kernel to do so."
+            )
+        return found
 
     def _check_fresh(self, results: list, given: list) -> None:
         taken = {t.untyped_storage()._cdata: "an argument" for t in given}
@@ -263,7 +291,14 @@ class CustomOpDef:
 
     def register_fake(self, fn, /):
         """Sets the kernel for tensors without data."""
-        return taeda.library.register_fake(self, fn, lib=self._lib)
+
+        @functools.wraps(fn)
+        def fake(*args, **kwargs):
+            return self._only(fn(*args, **kwargs))
+
+        made = fake if self._gives_tuple else fn
+        taeda.library.register_fake(self, made, lib=self._lib)
+        return fn
 
     def register_autocast(self, device_type: str, cast_inputs, /) -> None:
         """See `taeda.library.register_autocast`."""

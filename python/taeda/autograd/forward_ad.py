@@ -102,8 +102,8 @@ def make_dual(tensor, tangent, *, level: int | None = None):
         )
     if _current.level.tangent(tangent) is not None:
         raise RuntimeError(
-            "make_dual: the tangent has a forward gradient at the same level; unpack it "
-            "first"
+            "make_dual: the tangent has a forward gradient at the same level; unpack "
+            "it first"
         )
     return _current.level.make_dual(tensor, tangent)
 

@@ -404,3 +404,37 @@ def test_signatures_with_dtypes_have_a_text() -> None:
     assert str(inspect.signature(function)) == (
         "(d: taeda.dtype, m: taeda.memory_format)"
     )
+
+
+def test_a_tuple_of_one():
+    @taeda.library.custom_op("tuples::one", mutates_args=())
+    def one(x: taeda.Tensor) -> tuple[taeda.Tensor]:
+        return (x.clone(),)
+
+    @one.register_fake
+    def _(x):
+        return (taeda.empty_like(x),)
+
+    one.register_autograd(lambda ctx, grad: grad * 3)
+    x = taeda.ones(2, requires_grad=True)
+    (result,) = one(x)
+    result.sum().backward()
+    assert result.tolist() == [1.0, 1.0] and x.grad.tolist() == [3.0, 3.0]
+    (compiled,) = taeda.compile(one, fullgraph=True)(x.detach())
+    assert compiled.tolist() == [1.0, 1.0]
+
+
+def test_the_device_of_a_factory_chooses_its_kernel():
+    @taeda.library.custom_op("factories::f", mutates_args=(), device_types="cpu")
+    def f(device: taeda.device) -> taeda.Tensor:
+        return taeda.ones(3)
+
+    assert f("cpu").tolist() == [1.0] * 3
+    with pytest.raises(RuntimeError, match="f does not have a kernel registered for c"):
+        f("cuda")
+
+    @f.register_kernel("meta")
+    def _(device):
+        return taeda.empty(3, device="meta")
+
+    assert f(device=taeda.device("meta")).is_meta
