@@ -49,10 +49,13 @@ IntrusivePtr<Node> node_of_context(PyObject* context);
 // The ctx of a node of a Python function; null (borrowed) for other nodes.
 PyObject* context_of_node(Node* node);
 
-// The dicts of hooks that a leaf holds alone, for Python's collector: a hook
-// may refer to its tensor.
-int visit_leaf_hooks(const TensorBase& t, visitproc visit, void* arg);
-void clear_leaf_hooks(const TensorBase& t);
+// The dicts of hooks that a node holds, and those that a tensor or its node, if
+// that is the tensor's alone, holds: for Python's collector, since a hook may
+// refer to its node or tensor.
+int visit_node_hooks(const Node& node, visitproc visit, void* arg);
+void clear_node_hooks(Node& node);
+int visit_hooks(const TensorBase& t, visitproc visit, void* arg);
+void clear_hooks(const TensorBase& t);
 
 // A tuple of tensors, None for undefined ones.
 Ref tensors_tuple(const Tensors& tensors);

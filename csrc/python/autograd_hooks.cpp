@@ -221,17 +221,55 @@ PyGetSetDef tensor_autograd_getset[] = {
 }  // namespace
 
 namespace {
-// Null unless nothing but its Python object holds the leaf.
-autograd::AutogradMeta* lone_leaf(const TensorBase& t) {
+// Null unless nothing but its Python object holds the tensor.
+autograd::AutogradMeta* lone_meta(const TensorBase& t) {
   if (!t.defined() || t.impl()->use_count() != 1) return nullptr;
-  autograd::AutogradMeta* meta = autograd::meta_or_null(t);
-  return meta == nullptr || meta->grad_fn ? nullptr : meta;
+  return autograd::meta_or_null(t);
+}
+
+template <class Hook, class List>
+int visit_dicts(const List& list, visitproc visit, void* arg) {
+  for (const auto& hook : list) {
+    if (auto* known = dynamic_cast<Hook*>(hook.get())) {
+      Py_VISIT(known->hooks.get());
+    }
+  }
+  return 0;
 }
 }  // namespace
 
-int visit_leaf_hooks(const TensorBase& t, visitproc visit, void* arg) {
-  autograd::AutogradMeta* meta = lone_leaf(t);
+int visit_node_hooks(const Node& node, visitproc visit, void* arg) {
+  autograd::NodeExtra* extra = node.extra_or_null();
+  if (extra == nullptr) return 0;
+  for (const auto& entry : extra->tensor_hooks) {
+    if (auto* known = dynamic_cast<PyTensorHook*>(entry.hook.get())) {
+      Py_VISIT(known->hooks.get());
+    }
+  }
+  if (extra->metadata) {
+    Py_VISIT(static_cast<Held*>(extra->metadata.get())->get());
+  }
+  int status = visit_dicts<PyNodePreHook>(extra->pre_hooks, visit, arg);
+  if (status != 0) return status;
+  return visit_dicts<PyNodePostHook>(extra->post_hooks, visit, arg);
+}
+
+void clear_node_hooks(Node& node) {
+  autograd::NodeExtra* extra = node.extra_or_null();
+  if (extra == nullptr) return;
+  auto of_tensors = std::exchange(extra->tensor_hooks, {});
+  auto before = std::exchange(extra->pre_hooks, {});
+  auto after = std::exchange(extra->post_hooks, {});
+  auto metadata = std::exchange(extra->metadata, nullptr);
+}
+
+int visit_hooks(const TensorBase& t, visitproc visit, void* arg) {
+  autograd::AutogradMeta* meta = lone_meta(t);
   if (meta == nullptr) return 0;
+  if (meta->grad_fn) {
+    bool alone = meta->grad_fn->use_count() == 1;
+    return alone ? visit_node_hooks(*meta->grad_fn, visit, arg) : 0;
+  }
   if (meta->python_hooks) {
     auto* hook = static_cast<PyTensorHook*>(meta->python_hooks.get());
     Py_VISIT(hook->hooks.get());
@@ -243,9 +281,14 @@ int visit_leaf_hooks(const TensorBase& t, visitproc visit, void* arg) {
   return 0;
 }
 
-void clear_leaf_hooks(const TensorBase& t) {
-  autograd::AutogradMeta* meta = lone_leaf(t);
-  if (meta == nullptr || !meta->leaf_hooks) return;
+void clear_hooks(const TensorBase& t) {
+  autograd::AutogradMeta* meta = lone_meta(t);
+  if (meta == nullptr) return;
+  if (meta->grad_fn) {
+    if (meta->grad_fn->use_count() == 1) clear_node_hooks(*meta->grad_fn);
+    return;
+  }
+  if (!meta->leaf_hooks) return;
   auto hooks = std::move(meta->leaf_hooks);  // what they free may look at t
   auto own = std::move(meta->python_hooks);
 }

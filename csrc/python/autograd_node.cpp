@@ -19,7 +19,27 @@ PyTypeObject* node_base_type = nullptr;
 
 PyNode* as_node(PyObject* o) { return reinterpret_cast<PyNode*>(o); }
 
+// Of a node that nobody else holds: what it keeps is the object's.
+Node* lone_node(PyObject* o) {
+  Node* node = as_node(o)->node.get();
+  return node != nullptr && node->use_count() == 1 ? node : nullptr;
+}
+
+int node_traverse(PyObject* o, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(o));
+  Py_VISIT(as_node(o)->dict);
+  Node* node = lone_node(o);
+  return node == nullptr ? 0 : visit_node_hooks(*node, visit, arg);
+}
+
+int node_clear(PyObject* o) {
+  Py_CLEAR(as_node(o)->dict);
+  if (Node* node = lone_node(o)) clear_node_hooks(*node);
+  return 0;
+}
+
 void node_dealloc(PyObject* o) {
+  PyObject_GC_UnTrack(o);
   PyNode* self = as_node(o);
   if (self->weakrefs != nullptr) PyObject_ClearWeakRefs(o);
   if (self->node && self->node->python_object == o) {
@@ -79,12 +99,13 @@ PyTypeObject* type_for(const std::string& name) {
   bool own = std::string_view(library_name()) == "taeda";
   auto* full =
       new std::string((own ? "taeda.autograd.graph." : "builtins.") + name);
-  found->second = add_type(nullptr,
-                           full->c_str(),
-                           sizeof(PyNode),
-                           {},
-                           Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                           node_base_type);
+  found->second =
+      add_type(nullptr,
+               full->c_str(),
+               sizeof(PyNode),
+               {},
+               Py_TPFLAGS_DISALLOW_INSTANTIATION,
+               node_base_type);
   if (!own) found->second->tp_name = full->c_str() + sizeof("builtins");
   return found->second;
 }
@@ -200,12 +221,15 @@ void init_autograd_nodes(PyObject* module) {
                "taeda._C._NodeBase",
                sizeof(PyNode),
                {slot(Py_tp_dealloc, node_dealloc),
+                slot(Py_tp_traverse, node_traverse),
+                slot(Py_tp_clear, node_clear),
                 slot(Py_tp_repr, node_repr),
                 slot(Py_tp_call, node_call),
                 {Py_tp_members, node_members},
                 {Py_tp_getset, node_getset},
                 {Py_tp_methods, node_methods}},
-               Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION);
+               Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+                   Py_TPFLAGS_HAVE_GC);
 }
 
 }  // namespace taeda::python

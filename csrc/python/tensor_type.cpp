@@ -111,13 +111,13 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   PyTensor* self = as_tensor(object);
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->dict);
-  return self->counted ? visit_leaf_hooks(self->value, visit, arg) : 0;
+  return self->counted ? visit_hooks(self->value, visit, arg) : 0;
 }
 
 int clear(PyObject* object) {
   PyTensor* self = as_tensor(object);
   Py_CLEAR(self->dict);
-  if (self->counted) clear_leaf_hooks(self->value);
+  if (self->counted) clear_hooks(self->value);
   return 0;
 }
 

@@ -493,7 +493,6 @@ class Tensor(_C.TensorBase):
     def _make_wrapper_subclass(
         cls,
         size,
-        *,
         strides=None,
         storage_offset=None,
         memory_format=None,

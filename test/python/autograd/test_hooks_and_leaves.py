@@ -289,3 +289,29 @@ def test_version_counters_stay_as_they_were():
     y.sum().backward()
     with pytest.raises(RuntimeError, match="Cannot set a version counter to -1"):
         taeda._C._set_version(x, -1)
+
+
+@pytest.mark.parametrize("of_tensor", [True, False])
+@pytest.mark.parametrize("held", ["tensor", "node"])
+def test_hooks_that_hold_what_they_are_on_are_collected(of_tensor, held):
+    """When the graph is gone, and no sooner."""
+    calls = []
+
+    class Kept:
+        pass
+
+    def made():
+        y = taeda.tensor(1.0, requires_grad=True).clone()
+        own, kept = y if held == "tensor" else y.grad_fn, Kept()
+        (y if of_tensor else y.grad_fn).register_hook(
+            lambda *grads: calls.append((own, kept)[:0])
+        )
+        return y.clone(), weakref.ref(kept)
+
+    result, seen = made()
+    gc.collect()
+    result.backward(retain_graph=True)
+    assert calls == [()] and seen() is not None
+    del result
+    gc.collect()
+    assert seen() is None
