@@ -6,14 +6,26 @@ well, which stays valid once it has ended.
 
 from __future__ import annotations
 
-from taeda._functorch.levels import batch_level, below, innermost
+from taeda._functorch.levels import (
+    batch_level,
+    below,
+    dual_level,
+    grad_level,
+    innermost,
+)
 
 __all__ = [
     "_add_batch_dim",
+    "_grad_decrement_nesting",
+    "_grad_increment_nesting",
+    "_jvp_decrement_nesting",
+    "_jvp_increment_nesting",
     "_remove_batch_dim",
     "_vmap_decrement_nesting",
     "_vmap_increment_nesting",
+    "get_dynamic_layer_stack_depth",
     "level_at",
+    "pop_dynamic_layer_stack_and_undo_to_depth",
 ]
 
 
@@ -49,11 +61,24 @@ def _remove_batch_dim(tensor, level, size: int, dim: int):
     return level_at(level).unwrap(tensor, dim)
 
 
-def _vmap_increment_nesting(size: int, randomness: str) -> int:
-    """Opens a level of vmap; returns its depth."""
-    level = batch_level(size, randomness)
+def _opened(level) -> int:
     level.__enter__()
     return level.depth
+
+
+def _ended(kind: str) -> int:
+    level = innermost()
+    if level is None or level.kind != kind:
+        found = "none" if level is None else level.kind
+        raise RuntimeError(f"no level of {kind} is innermost, but {found}")
+    depth = level.depth
+    level.__exit__(None, None, None)
+    return depth
+
+
+def _vmap_increment_nesting(size: int, randomness: str) -> int:
+    """Opens a level of vmap; returns its depth."""
+    return _opened(batch_level(size, randomness))
 
 
 def _vmap_decrement_nesting() -> int:
@@ -62,10 +87,36 @@ def _vmap_decrement_nesting() -> int:
     Raises:
         RuntimeError: it is none of vmap.
     """
+    return _ended("vmap")
+
+
+def _grad_increment_nesting() -> int:
+    """Opens a level of grad; returns its depth."""
+    return _opened(grad_level())
+
+
+def _grad_decrement_nesting() -> int:
+    """Ends it, as `_vmap_decrement_nesting`."""
+    return _ended("grad")
+
+
+def _jvp_increment_nesting() -> int:
+    """Opens a level of jvp; returns its depth."""
+    return _opened(dual_level())
+
+
+def _jvp_decrement_nesting() -> int:
+    """Ends it, as `_vmap_decrement_nesting`."""
+    return _ended("dual")
+
+
+def get_dynamic_layer_stack_depth() -> int:
+    """How many levels of this thread are open."""
     level = innermost()
-    if level is None or level.kind != "vmap":
-        found = "none" if level is None else level.kind
-        raise RuntimeError(f"no level of vmap is innermost, but {found}")
-    depth = level.depth
-    level.__exit__(None, None, None)
-    return depth
+    return 0 if level is None else level.depth
+
+
+def pop_dynamic_layer_stack_and_undo_to_depth(depth: int) -> None:
+    """Ends levels, the innermost first, until `depth` are open."""
+    while get_dynamic_layer_stack_depth() > depth:
+        innermost().__exit__(None, None, None)

@@ -106,3 +106,17 @@ def test_the_former_package_makes_functions_of_modules() -> None:
     assert _former(taeda, former_package) == _former(torch, functorch)
     for name in former_package.__all__:
         assert hasattr(functorch, name)
+
+
+def test_levels_of_several_kinds_end_together():
+    functorch = taeda._C._functorch
+    functorch._vmap_increment_nesting(3, "error")
+    functorch._grad_increment_nesting()
+    assert functorch._jvp_increment_nesting() == 3
+    functorch.pop_dynamic_layer_stack_and_undo_to_depth(2)
+    assert functorch.get_dynamic_layer_stack_depth() == 2
+    with pytest.raises(RuntimeError, match="no level of vmap is innermost, but grad"):
+        functorch._vmap_decrement_nesting()
+    assert functorch._grad_decrement_nesting() == 2
+    functorch.pop_dynamic_layer_stack_and_undo_to_depth(0)
+    assert functorch.get_dynamic_layer_stack_depth() == 0

@@ -400,7 +400,9 @@ class _Run:
             result = flat(*inputs)
             self.mode.at_end()
         output = tracer.create_arg(result)
-        tracer.create_node("output", "output", (output,), {})
+        hints = {} if structured else inspect.get_annotations(inspect.unwrap(self.f))
+        kind = hints.get("return")
+        tracer.create_node("output", "output", (output,), {}, type_expr=kind)
         module = GraphModule(tracer.root, tracer.graph, _name_of(self.f))
         # What autograd saved and nobody asked for; all else stays as it was done.
         module.graph.eliminate_dead_code(
