@@ -99,13 +99,12 @@ PyTypeObject* type_for(const std::string& name) {
   bool own = std::string_view(library_name()) == "taeda";
   auto* full =
       new std::string((own ? "taeda.autograd.graph." : "builtins.") + name);
-  found->second =
-      add_type(nullptr,
-               full->c_str(),
-               sizeof(PyNode),
-               {},
-               Py_TPFLAGS_DISALLOW_INSTANTIATION,
-               node_base_type);
+  found->second = add_type(nullptr,
+                           full->c_str(),
+                           sizeof(PyNode),
+                           {},
+                           Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           node_base_type);
   if (!own) found->second->tp_name = full->c_str() + sizeof("builtins");
   return found->second;
 }
