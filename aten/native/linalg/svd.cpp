@@ -127,7 +127,9 @@ void decompose_in_lanes(const Parts& p, const Tensor& a, const Tensor& info) {
   run_in_lanes<T>(kernels.svd, job, tall, {}, k, 0, again);
 }
 
-void check_converged(const Tensor& given) {
+}  // namespace
+
+void check_singular_values(std::string_view op, const Tensor& given) {
   Tensor info = report_of(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
@@ -136,13 +138,15 @@ void check_converged(const Tensor& given) {
   // LAPACK's word for a NaN in its fourth argument.
   TAEDA_CHECK_AS(LinAlg,
                  code != -4,
-                 "linalg.svd: ",
+                 op,
+                 ": ",
                  element,
                  "The algorithm failed to converge because the input matrix "
                  "contained non-finite values.");
   TAEDA_CHECK_AS(LinAlg,
                  false,
-                 "linalg.svd: ",
+                 op,
+                 ": ",
                  element,
                  "The algorithm failed to converge because the input matrix is "
                  "ill-conditioned or has too many repeated singular values "
@@ -150,6 +154,8 @@ void check_converged(const Tensor& given) {
                  code,
                  ").");
 }
+
+namespace {
 
 template <class I>
 void check_svd(std::string_view op,
@@ -198,7 +204,7 @@ void svd_cpu(Parts p, const Tensor& a) {
     }
     decompose_in_lanes<T>(p, from, info);
   });
-  check_converged(info);
+  check_singular_values(op, info);
 }
 
 }  // namespace
