@@ -1,6 +1,7 @@
-// Factors of matrices: triangles, permutations, reflections. By the library
-// (Note [Factors by cuSOLVER]) or by our own kernels (factors.cuh).
+// Factors of matrices: triangles, permutations, reflections; by a library
+// or by our own kernels (Note [Factors in blocks]).
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/cuda/factors.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/host.h>
 #include <taeda/aten/native/cuda/kernels.h>
@@ -73,20 +74,10 @@ Tensor adjoint(const Tensor& t) {
 
 Pair cholesky(const Tensor& self, bool upper, bool check_errors) {
   constexpr const char* op = "linalg_cholesky_ex";
-  Tensor info = native::new_infos(op, self), l = self;
-  if (self.numel() == 0) {
-    l = row_major(self);
-  } else if (prefers_library(self)) {
-    l = native::column_major(op, upper ? ops::triu(self) : ops::tril(self));
-    cholesky_by_library(op, l, upper, info);
-  } else {
-    l = row_major(self);
-    DeviceCall(op, "factors", "cholesky_matrix(g, i);")
-        .number("upper", upper ? 1 : 0)
-        .tensor("l", l)
-        .tensor("info", info)
-        .run(matrices_of(l));
-  }
+  Tensor info = native::new_infos(op, self);
+  Tensor l =
+      native::column_major(op, upper ? ops::triu(self) : ops::tril(self));
+  if (l.numel() > 0) factor_cholesky(op, l, upper, info);
   if (check_errors) native::check_definite("linalg.cholesky_ex", info);
   return {l, info};
 }
@@ -114,23 +105,11 @@ Tensor solve_triangular(
     }
   }
   constexpr const char* op = "linalg_solve_triangular";
-  if (a.numel() > 0 && b.numel() > 0 && prefers_library(a) && has_triangles()) {
-    Tensor x = native::column_major(op, spread(b, lead));
-    triangles_by_library(op,
-                         native::column_major(op, spread(a, lead)),
-                         x,
-                         upper,
-                         /*left=*/true,
-                         unit);
-    return x;
+  Tensor x = native::column_major(op, spread(b, lead));
+  if (x.numel() > 0) {
+    Tensor matrix = native::column_major(op, spread(a, lead));
+    solve_triangles(op, matrix, x, upper, unit);
   }
-  Tensor x = row_major(spread(b, lead));
-  DeviceCall("linalg_solve_triangular", "factors", "triangle_column(g, i);")
-      .number("upper", upper ? 1 : 0)
-      .number("unitriangular", unit ? 1 : 0)
-      .tensor("a", row_major(spread(a, lead)))
-      .tensor("x", x)
-      .run(x.numel() == 0 ? 0 : x.numel() / x.size(-2));
   return x;
 }
 
@@ -139,25 +118,11 @@ Tensor solve_triangular(
 Three lu_factor(const Tensor& self, bool, bool check_errors) {
   constexpr const char* op = "linalg_lu_factor_ex";
   int64_t steps = std::min(self.size(-2), self.size(-1));
-  Device device = self.device();
-  DimVector lines = with(lead_of(self), {steps});
-  Tensor pivots = filled(lines, kInt, device), lu = self;
+  Tensor lu = native::column_major(op, self);
+  Tensor pivots =
+      make_tensor(op, with(lead_of(self), {steps}), kInt, self.device());
   Tensor info = native::new_infos(op, self);
-  if (self.numel() == 0) {
-    lu = row_major(self);
-  } else if (prefers_library(self)) {
-    lu = native::column_major(op, self);
-    Tensor wide = make_tensor(op, lines, kLong, device);
-    lu_by_library(op, lu, wide, info);
-    copy_into(pivots, wide);
-  } else {
-    lu = row_major(self);
-    DeviceCall(op, "factors", "lu_matrix(g, i);")
-        .tensor("lu", lu)
-        .tensor("pivots", pivots)
-        .tensor("info", info)
-        .run(matrices_of(lu));
-  }
+  if (lu.numel() > 0) factor_lu(op, lu, pivots, info);
   if (check_errors) native::check_no_zero("linalg.lu_factor_ex", info);
   return {lu, pivots, info};
 }
@@ -171,7 +136,7 @@ Three lu_unpack(const Tensor& lu,
   Tensor p = filled({0}, lu.dtype(), device), l = p, u = p;
   if (unpack_pivots) {
     p = filled(with(lead_of(lu), {m, m}), lu.dtype(), device);
-    DeviceCall("lu_unpack", "factors", "permutation_matrix(g, i);")
+    DeviceCall("lu_unpack", "pivots", "permutation_matrix(g, i);")
         .tensor("pivots", ops::contiguous(pivots))
         .tensor("order", filled(with(lead_of(lu), {m}), kLong, device))
         .tensor("p", p)
@@ -218,41 +183,27 @@ Pair linalg_slogdet(const Tensor& a) {
 Pair geqrf(const Tensor& self) {
   constexpr const char* op = "geqrf";
   int64_t steps = std::min(self.size(-2), self.size(-1));
-  Tensor tau =
-      filled(with(lead_of(self), {steps}), self.dtype(), self.device());
-  if (self.numel() > 0 && prefers_library(self)) {
-    Tensor a = native::column_major(op, self);
-    qr_by_library(op, a, tau);
-    return {a, tau};
-  }
-  Tensor a = row_major(self);
-  DeviceCall(op, "factors", "reflections_matrix(g, i);")
-      .tensor("a", a)
-      .tensor("tau", tau)
-      .run(a.numel() == 0 ? 0 : matrices_of(a));
+  Tensor a = native::column_major(op, self);
+  Tensor tau = make_tensor(
+      op, with(lead_of(self), {steps}), self.dtype(), self.device());
+  if (a.numel() > 0) factor_qr(op, a, tau);
   return {a, tau};
 }
 
 // The first `columns` columns of the product of reflections.
 Tensor orthogonal(const Tensor& from, const Tensor& tau, int64_t columns) {
   constexpr const char* op = "linalg_householder_product";
-  int64_t steps = tau.size(-1), rows = from.size(-2);
-  IntArrayRef lead = native::batch_sizes(from);
-  if (steps > 0 && columns > 0 && prefers_library(from)) {
-    Tensor q = native::new_matrices(op, lead, rows, columns, from);
-    if (columns > steps) fill_with(q, 0);
-    copy_into(ops::narrow(q, -1, 0, steps), ops::narrow(from, -1, 0, steps));
-    orthogonal_by_library(op, q, row_major(tau));
+  int64_t steps = tau.size(-1);
+  Tensor q = native::new_matrices(
+      op, native::batch_sizes(from), from.size(-2), columns, from);
+  if (q.numel() == 0) return q;
+  if (columns > steps) fill_with(q, 0);
+  if (steps == 0) {
+    fill_with(ops::diagonal(q, 0, -2, -1), 1);
     return q;
   }
-  DimVector sizes = with(lead_of(from), {rows, columns});
-  Tensor q = filled(sizes, from.dtype(), from.device());
-  fill_with(ops::diagonal(q, 0, -2, -1), 1);
-  DeviceCall(op, "factors", "orthogonal_matrix(g, i);")
-      .tensor("from", row_major(from))
-      .tensor("tau", row_major(tau))
-      .tensor("q", q)
-      .run(q.numel() == 0 || tau.numel() == 0 ? 0 : matrices_of(q));
+  copy_into(ops::narrow(q, -1, 0, steps), ops::narrow(from, -1, 0, steps));
+  make_orthogonal(op, q, row_major(tau));
   return q;
 }
 
@@ -274,7 +225,7 @@ Tensor ormqr(const Tensor& self,
              const Tensor& other,
              bool left,
              bool transpose) {
-  if (other.numel() > 0 && tau.numel() > 0 && prefers_library(self)) {
+  if (other.numel() > 0 && tau.numel() > 0 && multiplies_by_library(self)) {
     constexpr const char* op = "ormqr";
     Tensor c = native::column_major(op, other);
     multiply_by_library(

@@ -20,9 +20,6 @@ namespace taeda::cuda {
 
 namespace {
 
-// Larger matrices are the library's as a rule.
-constexpr int64_t kMostOwnRows = 32;
-
 void check_call(int status,
                 const char* op,
                 const char* library,
@@ -210,12 +207,6 @@ bool has_general_eigenvalues() {
 LinalgLibrary preferred_linalg() {
   return static_cast<LinalgLibrary>(
       settings::linalg_library.load(std::memory_order_relaxed));
-}
-
-bool prefers_library(const Tensor& t) {
-  bool large = std::max(t.size(-2), t.size(-1)) > kMostOwnRows;
-  return (large || preferred_linalg() == LinalgLibrary::Cusolver) &&
-         has_cusolver();
 }
 
 void cholesky_by_library(const char* op,

@@ -36,8 +36,6 @@ bool has_general_eigenvalues();
 // What programs prefer, PyTorch's numbers; any thread may set it.
 enum class LinalgLibrary : uint8_t { Default, Cusolver, Magma };
 LinalgLibrary preferred_linalg();
-// Whether the library factors matrices of this size, rather than our kernels.
-bool prefers_library(const Tensor& matrices);
 
 // `a` ends as its factor in the triangle that is read; the other is as it was.
 void cholesky_by_library(const char* op,

@@ -1,13 +1,12 @@
-// Eigenvalues and singular values: by the library (Note [Factors by cuSOLVER])
-// or by our own rotations (spectra.cuh).
+// Eigenvalues and singular values: by a library or by our own rotations (Note
+// [Factors in blocks]).
 #include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/cuda/given.h>
+#include <taeda/aten/native/cuda/factors.h>
 #include <taeda/aten/native/cuda/host.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/cuda/solver.h>
 #include <taeda/aten/native/linalg/matrices.h>
 #include <taeda/aten/native/linalg/report.h>
-#include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/complex.h>
 #include <taeda/gen/ops/conj.h>
 #include <taeda/gen/ops/diagonal.h>
@@ -16,13 +15,10 @@
 #include <taeda/gen/ops/linalg_eig.h>
 #include <taeda/gen/ops/linalg_eigvals.h>
 #include <taeda/gen/ops/lt.h>
-#include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/neg.h>
 #include <taeda/gen/ops/resolve_conj.h>
 #include <taeda/gen/ops/roll.h>
 #include <taeda/gen/ops/transpose.h>
-#include <taeda/gen/ops/tril.h>
-#include <taeda/gen/ops/triu.h>
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/where.h>
 #include <taeda/gen/ops/zeros_like.h>
@@ -38,9 +34,6 @@ namespace {
 using Pair = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-ScalarType wide_of(const Tensor& t) {
-  return t.is_complex() ? kComplexDouble : kDouble;
-}
 ScalarType real_of(ScalarType t) {
   if (t == kComplexFloat) return kFloat;
   return t == kComplexDouble ? kDouble : t;
@@ -50,53 +43,14 @@ ScalarType complex_of(ScalarType t) {
   return real_of(t) == kFloat ? kComplexFloat : kComplexDouble;
 }
 
-Tensor as_dtype(const Tensor& t, ScalarType dtype) {
-  Tensor made = make_tensor("linalg", t.sizes(), dtype, t.device());
-  copy_into(made, t);
-  return made;
-}
-
 Tensor adjoint(const Tensor& t) {
   Tensor flipped = ops::transpose(t, -2, -1);
   return t.is_complex() ? ops::conj(flipped) : flipped;
 }
 
-// Of matrices [..., rows, columns] beside `like`, zero but for the diagonal.
-Tensor identity(const Tensor& like, int64_t rows, int64_t columns) {
-  DimVector sizes(like.sizes().begin(), like.sizes().end());
-  sizes[sizes.size() - 2] = rows;
-  sizes[sizes.size() - 1] = columns;
-  Tensor made = make_tensor("linalg", sizes, wide_of(like), like.device());
-  fill_with(made, 0);
-  fill_with(ops::diagonal(made, 0, -2, -1), 1);
-  return made;
-}
-
-int64_t matrices_of(const Tensor& t) {
-  int64_t count = 1;
-  for (size_t d = 0; d + 2 < t.sizes().size(); ++d) count *= t.sizes()[d];
-  return count;
-}
-
-Tensor values_for(const Tensor& like, int64_t count) {
-  DimVector sizes(like.sizes().begin(), like.sizes().end() - 2);
-  sizes.push_back(count);
-  return make_tensor("linalg", sizes, kDouble, like.device());
-}
-
-Pair eigh_by_rotations(const Tensor& self, bool upper) {
-  Tensor part = upper ? ops::triu(self, 1) : ops::tril(self, -1);
-  Tensor a = as_dtype(ops::add(part, adjoint(part)), wide_of(self));
-  Tensor own = ops::diagonal(self, 0, -2, -1);
-  copy_into(ops::diagonal(a, 0, -2, -1), own);
-  int64_t n = self.size(-1);
-  Tensor v = identity(self, n, n), w = values_for(self, n);
-  DeviceCall("linalg_eigh", "spectra", "eigen_matrix(g, i);")
-      .tensor("a", a)
-      .tensor("v", v)
-      .tensor("w", w)
-      .run(a.numel() == 0 ? 0 : matrices_of(a));
-  return {as_dtype(w, real_of(self.dtype())), as_dtype(v, self.dtype())};
+void fill_identity(const Tensor& matrices) {
+  fill_with(matrices, 0);
+  fill_with(ops::diagonal(matrices, 0, -2, -1), 1);
 }
 
 Pair hermitian(const char* op,
@@ -105,16 +59,13 @@ Pair hermitian(const char* op,
                std::string_view uplo,
                bool vectors) {
   bool upper = uplo == "U" || uplo == "u";
-  if (self.numel() == 0 || !prefers_library(self)) {
-    return eigh_by_rotations(self, upper);
-  }
   Tensor a = native::column_major(op, self);
   Tensor info = native::new_infos(op, self);
   Tensor w = make_tensor(op,
                          native::vectors_of(self, self.size(-1)),
                          real_of(self.dtype()),
                          self.device());
-  eigh_by_library(op, a, upper, vectors, w, info);
+  if (a.numel() > 0) factor_hermitian(op, a, upper, vectors, w, info);
   native::check_eigenvalues(name, info);
   return {w, a};
 }
@@ -181,28 +132,13 @@ Tensor eigvals(const Tensor& self) {
   return Tensor(moved_to(w, self.device()));
 }
 
-// Of matrices with at least as many rows as columns; V as it is.
-Three tall_by_rotations(const Tensor& a, bool full) {
-  int64_t m = a.size(-2), n = a.size(-1);
-  Tensor u = identity(a, m, full ? m : n), v = identity(a, n, n);
-  copy_into(ops::narrow(u, -1, 0, n), a);
-  Tensor s = values_for(a, n);
-  DeviceCall("linalg_svd", "spectra", "singular_matrix(g, i);")
-      .tensor("u", u)
-      .tensor("v", v)
-      .tensor("s", s)
-      .run(a.numel() == 0 ? 0 : matrices_of(a));
-  return {as_dtype(u, a.dtype()),
-          as_dtype(s, real_of(a.dtype())),
-          as_dtype(v, a.dtype())};
-}
-
-// U, S, V^H, the first and the last undefined without `vectors`.
-Three tall_by_library(const char* op,
-                      std::string_view name,
-                      const Tensor& given,
-                      bool full,
-                      bool vectors) {
+// U, S, V^H of matrices with at least as many rows as columns, the first and
+// the last undefined without `vectors`.
+Three tall_svd(const char* op,
+               std::string_view name,
+               const Tensor& given,
+               bool full,
+               bool vectors) {
   int64_t m = given.size(-2), n = given.size(-1);
   Tensor a = native::column_major(op, given), u, vh;
   IntArrayRef lead = native::batch_sizes(a);
@@ -213,7 +149,12 @@ Three tall_by_library(const char* op,
     u = native::new_matrices(op, lead, m, full ? m : n, a);
     vh = native::new_matrices(op, lead, n, n, a);
   }
-  svd_by_library(op, a, u, s, vh, info);
+  if (a.numel() > 0) {
+    factor_singular(op, a, u, s, vh, info);
+  } else if (vectors) {
+    fill_identity(u);
+    fill_identity(vh);
+  }
   native::check_singular_values(name, info);
   return {u, s, vh};
 }
@@ -227,11 +168,7 @@ Three decomposed(const char* op, const Tensor& self, bool full, bool vectors) {
     auto [u, s, vh] = decomposed(op, turned(self), full, vectors);
     return {turned(vh), s, turned(u)};
   }
-  if (self.numel() > 0 && prefers_library(self)) {
-    return tall_by_library(op, "linalg.svd", self, full, vectors);
-  }
-  auto [u, s, v] = tall_by_rotations(self, full);
-  return {u, s, turned(v)};
+  return tall_svd(op, "linalg.svd", self, full, vectors);
 }
 
 Three svd(const Tensor& self,

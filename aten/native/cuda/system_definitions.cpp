@@ -1,12 +1,9 @@
 // Systems of equations: those that elimination solves.
-#include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/cuda/given.h>
+#include <taeda/aten/native/cuda/factors.h>
 #include <taeda/aten/native/cuda/kernels.h>
-#include <taeda/aten/native/cuda/solver.h>
 #include <taeda/aten/native/linalg/exponential.h>
 #include <taeda/aten/native/linalg/matrices.h>
 #include <taeda/aten/native/linalg/report.h>
-#include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/eye.h>
 #include <taeda/gen/ops/squeeze.h>
@@ -28,29 +25,11 @@ struct Solved {
   Tensor info;  // of each matrix, the first pivot that is 0, from 1 on
 };
 
-// x for all of a's batch by the library; both are copied.
-Solved by_library(const Tensor& a, const Tensor& b) {
-  constexpr const char* op = "linalg_solve";
-  Tensor lu = native::column_major(op, a), x = native::column_major(op, b);
-  Tensor info = native::new_infos(op, a);
-  DimVector lines(a.sizes().begin(), a.sizes().end() - 1);
-  Tensor pivots = make_tensor(op, lines, kLong, a.device());
-  lu_by_library(op, lu, pivots, info);
-  if (x.numel() > 0) lu_solve_by_library(op, lu, pivots, x);
-  return {x, info};
-}
-
 Solved solved(const Tensor& a, const Tensor& b) {
-  if (a.numel() > 0 && prefers_library(a)) return by_library(a, b);
-  Tensor matrix = ops::clone(a, MemoryFormat::Contiguous);
-  Tensor x = ops::clone(b, MemoryFormat::Contiguous);
-  int64_t n = a.size(-1), count = n == 0 ? 0 : a.numel() / (n * n);
-  Tensor info = native::new_infos("linalg_solve", a);
-  DeviceCall("linalg_solve", "systems", "solve_matrix(g, i);")
-      .tensor("a", matrix)
-      .tensor("info", info)
-      .tensor("x", x)
-      .run(count);
+  constexpr const char* op = "linalg_solve";
+  Tensor matrix = native::column_major(op, a), x = native::column_major(op, b);
+  Tensor info = native::new_infos(op, a);
+  if (matrix.numel() > 0) solve_by_elimination(op, matrix, x, info);
   return {x, info};
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -21,7 +22,7 @@ def seeded() -> None:
     taeda.manual_seed(5)
 
 
-@pytest.fixture(params=["cusolver"])
+@pytest.fixture(params=["cusolver", "default"])
 def library(request: pytest.FixtureRequest) -> Iterator[str]:
     choose(request.param)
     yield request.param
@@ -71,20 +72,13 @@ def test_triangles_and_cholesky(library: str, dtype: taeda.dtype) -> None:
         for upper in (False, True):
             # The other triangle is not read.
             half = (a.triu() if upper else a.tril()).mT.contiguous().mT
-            check(lambda t, u=upper: linalg.cholesky_ex(t, upper=u), half)
+            check(functools.partial(linalg.cholesky_ex, upper=upper), half)
             for unit in (False, True):
-                options = {"upper": upper, "unitriangular": unit}
                 small = whole / 4 if unit else whole
-                check(
-                    lambda p, q, o=options: linalg.solve_triangular(p, q, **o), small, b
-                )
-                check(
-                    lambda p, q, o=options: linalg.solve_triangular(
-                        p, q, left=False, **o
-                    ),
-                    small,
-                    b.mT,
-                )
+                options = {"upper": upper, "unitriangular": unit}
+                left = functools.partial(linalg.solve_triangular, **options)
+                check(left, small, b)
+                check(functools.partial(left, left=False), small, b.mT)
         factor = linalg.cholesky(a)
         check(taeda.cholesky_solve, b, factor)
         check(taeda.cholesky_inverse, factor)
