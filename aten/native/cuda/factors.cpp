@@ -29,6 +29,9 @@ struct Work {
   Tensor a;
   int64_t elements;
   ScalarType held;
+  // Whether it needs memory of its own where shared memory is too small, rather
+  // than that of the matrix.
+  bool apart = false;
 };
 
 int64_t held_size(ScalarType t) {
@@ -73,15 +76,15 @@ void run(const Work& work, FactorCall& call) {
   DeviceGuard guard(device.index);
   Grid grid;
   grid.threads = small ? 32 : 128;
-  // Blocks take their scratch along.
-  int64_t most = capacity > 0 ? int64_t{1} << 30 : 64;
+  // Each block has scratch.
+  int64_t most = capacity == 0 && work.apart ? 64 : int64_t{1} << 30;
   grid.x = static_cast<unsigned>(std::min<int64_t>(call.count, most));
   grid.y =
       call.width > 0
           ? static_cast<unsigned>((call.right + call.width - 1) / call.width)
           : 1;
   Tensor scratch;
-  if (capacity == 0) {
+  if (capacity == 0 && work.apart) {
     int64_t elements = grid.x * work.elements;
     scratch = make_tensor(work.op, {&elements, 1}, work.held, device);
     call.scratch = scratch.mutable_raw_data();
@@ -209,7 +212,7 @@ void factor_hermitian(const char* op,
   call.info = info.mutable_data<int>();
   call.upper = upper ? 1 : 0;
   call.vectors = vectors ? 1 : 0;
-  run({op, "spectra", "eigen_kernel", a, elements, wide_of(a)}, call);
+  run({op, "spectra", "eigen_kernel", a, elements, wide_of(a), true}, call);
 }
 
 void factor_singular(const char* op,
@@ -217,11 +220,14 @@ void factor_singular(const char* op,
                      const Tensor& u,
                      const Tensor& s,
                      const Tensor& vh,
-                     const Tensor& info) {
+                     const Tensor& info,
+                     SvdDriver driver) {
   int64_t m = a.size(-2), n = a.size(-1);
   int64_t wide = u.defined() ? u.size(-1) : n;
   int64_t elements = columns_held(m, wide) + columns_held(n, n) + n;
-  if (prefers_library(elements, wide_of(a))) {
+  bool library = driver == SvdDriver::Library && has_cusolver();
+  bool any = driver == SvdDriver::AsItSuits;
+  if (library || (any && prefers_library(elements, wide_of(a)))) {
     return svd_by_library(op, a, u, s, vh, info);
   }
   FactorCall call = call_of(a);
@@ -233,7 +239,7 @@ void factor_singular(const char* op,
     call.third = vh.mutable_raw_data();
     call.vectors = 1;
   }
-  run({op, "spectra", "singular_kernel", a, elements, wide_of(a)}, call);
+  run({op, "spectra", "singular_kernel", a, elements, wide_of(a), true}, call);
 }
 
 }  // namespace taeda::cuda

@@ -50,6 +50,7 @@ void factor_hermitian(const char* op,
                       bool vectors,
                       const Tensor& w,
                       const Tensor& info);
+enum class SvdDriver : uint8_t { AsItSuits, Library, Rotations };
 // Of matrices with at least as many rows as columns, which are used up; `u` and
 // `vh` are undefined where nobody wants them.
 void factor_singular(const char* op,
@@ -57,6 +58,7 @@ void factor_singular(const char* op,
                      const Tensor& u,
                      const Tensor& s,
                      const Tensor& vh,
-                     const Tensor& info);
+                     const Tensor& info,
+                     SvdDriver driver = SvdDriver::AsItSuits);
 
 }  // namespace taeda::cuda

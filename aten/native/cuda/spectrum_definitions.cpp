@@ -138,7 +138,8 @@ Three tall_svd(const char* op,
                std::string_view name,
                const Tensor& given,
                bool full,
-               bool vectors) {
+               bool vectors,
+               SvdDriver driver) {
   int64_t m = given.size(-2), n = given.size(-1);
   Tensor a = native::column_major(op, given), u, vh;
   IntArrayRef lead = native::batch_sizes(a);
@@ -150,7 +151,7 @@ Three tall_svd(const char* op,
     vh = native::new_matrices(op, lead, n, n, a);
   }
   if (a.numel() > 0) {
-    factor_singular(op, a, u, s, vh, info);
+    factor_singular(op, a, u, s, vh, info, driver);
   } else if (vectors) {
     fill_identity(u);
     fill_identity(vh);
@@ -163,21 +164,34 @@ Tensor turned(const Tensor& t) {
   return t.defined() ? ops::resolve_conj(adjoint(t)) : t;
 }
 
-Three decomposed(const char* op, const Tensor& self, bool full, bool vectors) {
+SvdDriver driver_of(std::optional<std::string_view> name) {
+  TAEDA_CHECK_AS(NotImplemented,
+                 name != "gesvda",
+                 "linalg.svd: driver gesvda is not there");
+  if (!name) return SvdDriver::AsItSuits;
+  return *name == "gesvd" ? SvdDriver::Library : SvdDriver::Rotations;
+}
+
+Three decomposed(const char* op,
+                 const Tensor& self,
+                 bool full,
+                 bool vectors,
+                 SvdDriver driver) {
   if (self.size(-2) < self.size(-1)) {
-    auto [u, s, vh] = decomposed(op, turned(self), full, vectors);
+    auto [u, s, vh] = decomposed(op, turned(self), full, vectors, driver);
     return {turned(vh), s, turned(u)};
   }
-  return tall_svd(op, "linalg.svd", self, full, vectors);
+  return tall_svd(op, "linalg.svd", self, full, vectors, driver);
 }
 
 Three svd(const Tensor& self,
           bool full_matrices,
-          std::optional<std::string_view>) {
-  return decomposed("linalg_svd", self, full_matrices, true);
+          std::optional<std::string_view> driver) {
+  return decomposed("linalg_svd", self, full_matrices, true, driver_of(driver));
 }
-Tensor svdvals(const Tensor& self, std::optional<std::string_view>) {
-  return std::get<1>(decomposed("linalg_svdvals", self, false, false));
+Tensor svdvals(const Tensor& self, std::optional<std::string_view> driver) {
+  return std::get<1>(
+      decomposed("linalg_svdvals", self, false, false, driver_of(driver)));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // The singular value decomposition.
+#include <taeda/aten/core/stand_in.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/aten/native/linalg/report.h>
 #include <taeda/gen/native/linalg_svd.h>
@@ -162,9 +163,15 @@ void check_svd(std::string_view op,
                const Spec<I>& a,
                std::optional<std::string_view> driver) {
   check_matrices(op, a);
-  TAEDA_CHECK(!driver,
+  if (!driver) return;
+  TAEDA_CHECK(device_meant_by(a.device()).is_cuda(),
               op,
               ": keyword argument `driver=` is only supported on CUDA inputs");
+  TAEDA_CHECK(*driver == "gesvd" || *driver == "gesvdj" || *driver == "gesvda",
+              op,
+              ": unknown svd driver ",
+              *driver,
+              ", expected gesvd, gesvdj or gesvda");
 }
 
 }  // namespace

@@ -181,6 +181,20 @@ def test_singular_values(library: str, dtype: taeda.dtype) -> None:
     orthonormal(vh.mH)
 
 
+def test_singular_values_by_drivers() -> None:
+    a = matrices(2, 4, 3, dtype=taeda.float64)
+    for driver in ("gesvd", "gesvdj"):
+        u, s, vh = linalg.svd(a.cuda(), full_matrices=False, driver=driver)
+        close((u * s.unsqueeze(-2)) @ vh, a)
+        close(linalg.svdvals(a.cuda(), driver=driver), linalg.svdvals(a))
+    with pytest.raises(NotImplementedError, match="gesvda"):
+        linalg.svd(a.cuda(), driver="gesvda")
+    with pytest.raises(RuntimeError, match="unknown svd driver other"):
+        linalg.svd(a.cuda(), driver="other")
+    with pytest.raises(RuntimeError, match="only supported on CUDA"):
+        linalg.svd(a, driver="gesvd")
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_general_matrices(library: str, dtype: taeda.dtype) -> None:
     for shape in SQUARE:
