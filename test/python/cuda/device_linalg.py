@@ -160,7 +160,7 @@ def orthonormal(m: Tensor) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_singular_values(library: str, dtype: taeda.dtype) -> None:
-    for shape in SHAPES:
+    for shape in SHAPES[:-1]:
         a = matrices(*shape, dtype=dtype)
         check(linalg.svdvals, a)
         for full in (False, True):
