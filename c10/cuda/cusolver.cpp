@@ -2,6 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <array>
+#include <string>
+
 namespace taeda::cuda {
 
 namespace {

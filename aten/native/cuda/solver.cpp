@@ -9,11 +9,14 @@
 #include <taeda/c10/cuda/stream.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace taeda::cuda {
