@@ -16,6 +16,7 @@ uint32_t bit(Attention way) { return 1U << static_cast<unsigned>(way); }
 
 std::atomic<bool> dnn_enabled{true};
 std::atomic<bool> product_tf32{false};
+std::atomic<uint8_t> linalg_library{0};
 std::atomic<bool> deterministic{false};
 std::atomic<bool> cudnn_enabled{true}, cudnn_benchmark{false};
 std::atomic<int64_t> cudnn_benchmark_limit{10};

@@ -45,6 +45,10 @@ extern TAEDA_API std::atomic<bool> cudnn_enabled, cudnn_benchmark;
 extern TAEDA_API std::atomic<int64_t> cudnn_benchmark_limit;
 extern TAEDA_API std::atomic<bool> cudnn_deterministic, convolution_tf32;
 
+// Who factors matrices on a GPU, PyTorch's numbers: 0 as it suits, 1 cuSOLVER
+// wherever it can.
+extern TAEDA_API std::atomic<uint8_t> linalg_library;
+
 // On: what has a deterministic way and others goes that.
 extern TAEDA_API std::atomic<bool> deterministic;
 

@@ -19,4 +19,7 @@ class TAEDA_API StandInScope {
   Device before_;
 };
 
+// Of a tensor that a rule sees: where what it stands for lies.
+TAEDA_API Device device_meant_by(Device seen);
+
 }  // namespace taeda

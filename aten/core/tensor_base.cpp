@@ -118,6 +118,9 @@ StandInScope::StandInScope(Device device) : before_(stands_for()) {
   stands_for() = device;
 }
 StandInScope::~StandInScope() { stands_for() = before_; }
+Device device_meant_by(Device seen) {
+  return seen.is_meta() ? stands_for() : seen;
+}
 
 void append_tensor_text(std::string& out,
                         std::string_view sizes,

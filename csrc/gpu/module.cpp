@@ -58,6 +58,10 @@ void set_convolution_choices(bool enabled,
   settings::convolution_tf32 = tf32;
 }
 
+void set_linalg_library(uint8_t preferred) {
+  settings::linalg_library = preferred;
+}
+
 }  // namespace
 
 }  // namespace taeda::python
@@ -85,6 +89,7 @@ PYBIND11_MODULE(_cuda, m) {
   });
   m.def("set_product_precision", set_product_precision);
   m.def("set_convolution_choices", set_convolution_choices);
+  m.def("set_linalg_library", set_linalg_library);
   m.def("fourier_plans", [](int d) { return gpu().fourier_plans(d); });
   m.def("most_fourier_plans",
         [](int d) { return gpu().most_fourier_plans(d); });

@@ -17,7 +17,7 @@ target_compile_definitions(emulated_cuda PRIVATE EMULATOR_VERSION=1
 set_target_properties(emulated_cuda PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulator/tests")
 target_include_directories(emulated_cuda PRIVATE "${TAEDA_INCLUDE_DIR}")
-target_link_libraries(emulated_cuda PRIVATE taeda_flags ${CMAKE_DL_LIBS})
+target_link_libraries(emulated_cuda PRIVATE taeda taeda_flags ${CMAKE_DL_LIBS})
 if(_tests)
   add_executable(taeda_tests
     ${_tests} ${_distributed} ${_cuda} $<TARGET_OBJECTS:taeda_compiler>)

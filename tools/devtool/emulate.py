@@ -12,7 +12,7 @@ from devtool import cmake
 from devtool.shell import ROOT, Failure, run
 
 SOURCES = ROOT / "test" / "emulator"
-_TABLES = ("driver", "cublaslt", "cudnn", "cufft")
+_TABLES = ("driver", "cublaslt", "cublas", "cudnn", "cufft", "cusolver")
 DEVICE_TEXT = ROOT / "test" / "python" / "cuda"
 
 
@@ -36,7 +36,9 @@ def library() -> pathlib.Path:
     flags += [f"-DEMULATOR_VERSION={version}"]
     beside = made.with_suffix(f".{os.getpid()}.so")
     compiler = os.environ.get("CXX", "c++")
-    run([compiler, *flags, *map(str, sources), "-o", str(beside), "-ldl"])
+    # LAPACK is the one that libtaeda.so opens.
+    beneath = [f"-L{tree / 'lib'}", "-ltaeda", f"-Wl,-rpath,{tree / 'lib'}"]
+    run([compiler, *flags, *map(str, sources), "-o", str(beside), "-ldl", *beneath])
     beside.replace(made)
     return made
 
@@ -56,7 +58,9 @@ def environment() -> dict[str, str]:
         "TAEDA_CUDA_NVRTC": path,
         "TAEDA_CUDA_CUBLASLT": path,
         "TAEDA_CUDA_CUDNN": path,
+        "TAEDA_CUDA_CUBLAS": path,
         "TAEDA_CUDA_CUFFT": path,
+        "TAEDA_CUDA_CUSOLVER": path,
         "TAEDA_NCCL_LIBRARY": path,
         "TAEDA_CACHE_DIR": os.environ.get("TAEDA_CACHE_DIR", str(cache)),
     }

@@ -1,9 +1,15 @@
-// Factors of matrices: triangles, permutations, reflections.
+// Factors of matrices: triangles, permutations, reflections; by a library
+// or by our own kernels (Note [Factors in blocks]).
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/cuda/factors.h>
 #include <taeda/aten/native/cuda/given.h>
+#include <taeda/aten/native/cuda/host.h>
 #include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/aten/native/cuda/solver.h>
+#include <taeda/aten/native/linalg/matrices.h>
+#include <taeda/aten/native/linalg/report.h>
+#include <taeda/gen/ops/_linalg_lstsq.h>
 #include <taeda/gen/ops/abs.h>
-#include <taeda/gen/ops/amax.h>
 #include <taeda/gen/ops/arange.h>
 #include <taeda/gen/ops/bitwise_and.h>
 #include <taeda/gen/ops/clone.h>
@@ -11,13 +17,13 @@
 #include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/diagonal.h>
 #include <taeda/gen/ops/expand.h>
-#include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/log.h>
 #include <taeda/gen/ops/matmul.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/ne.h>
 #include <taeda/gen/ops/prod.h>
+#include <taeda/gen/ops/resolve_conj.h>
 #include <taeda/gen/ops/rsub.h>
 #include <taeda/gen/ops/sgn.h>
 #include <taeda/gen/ops/sum.h>
@@ -67,23 +73,12 @@ Tensor adjoint(const Tensor& t) {
 // Triangles ------------------------------------------------------------------
 
 Pair cholesky(const Tensor& self, bool upper, bool check_errors) {
-  Tensor l = row_major(self);
-  Tensor info = filled(lead_of(self), kInt, self.device());
-  DeviceCall("linalg_cholesky_ex", "factors", "cholesky_matrix(g, i);")
-      .number("upper", upper ? 1 : 0)
-      .tensor("l", l)
-      .tensor("info", info)
-      .run(l.numel() == 0 ? 0 : matrices_of(l));
-  if (check_errors && info.numel() > 0) {
-    int64_t order = ops::item(ops::amax(info, IntArrayRef{})).to_int();
-    TAEDA_CHECK_AS(LinAlg,
-                   order == 0,
-                   "linalg.cholesky_ex: The factorization could not be "
-                   "completed because the input is not positive-definite (the "
-                   "leading minor of order ",
-                   order,
-                   " is not positive-definite).");
-  }
+  constexpr const char* op = "linalg_cholesky_ex";
+  Tensor info = native::new_infos(op, self);
+  Tensor l =
+      native::column_major(op, upper ? ops::triu(self) : ops::tril(self));
+  if (l.numel() > 0) factor_cholesky(op, l, upper, info);
+  if (check_errors) native::check_definite("linalg.cholesky_ex", info);
   return {l, info};
 }
 
@@ -109,39 +104,26 @@ Tensor solve_triangular(
       if (own[d] != 1) lead[rank - own.size() + d] = own[d];
     }
   }
-  Tensor x = row_major(spread(b, lead));
-  DeviceCall("linalg_solve_triangular", "factors", "triangle_column(g, i);")
-      .number("upper", upper ? 1 : 0)
-      .number("unitriangular", unit ? 1 : 0)
-      .tensor("a", row_major(spread(a, lead)))
-      .tensor("x", x)
-      .run(x.numel() == 0 ? 0 : x.numel() / x.size(-2));
+  constexpr const char* op = "linalg_solve_triangular";
+  Tensor x = native::column_major(op, spread(b, lead));
+  if (x.numel() > 0) {
+    Tensor matrix = native::column_major(op, spread(a, lead));
+    solve_triangles(op, matrix, x, upper, unit);
+  }
   return x;
 }
 
 // Rows exchanged -------------------------------------------------------------
 
 Three lu_factor(const Tensor& self, bool, bool check_errors) {
-  Tensor lu = row_major(self);
+  constexpr const char* op = "linalg_lu_factor_ex";
   int64_t steps = std::min(self.size(-2), self.size(-1));
-  Device device = self.device();
-  Tensor pivots = filled(with(lead_of(self), {steps}), kInt, device);
-  Tensor info = filled(lead_of(self), kInt, device);
-  DeviceCall("linalg_lu_factor_ex", "factors", "lu_matrix(g, i);")
-      .tensor("lu", lu)
-      .tensor("pivots", pivots)
-      .tensor("info", info)
-      .run(lu.numel() == 0 ? 0 : matrices_of(lu));
-  if (check_errors && info.numel() > 0) {
-    int64_t order = ops::item(ops::amax(info, IntArrayRef{})).to_int();
-    TAEDA_CHECK(order == 0,
-                "torch.linalg.lu_factor_ex: U[",
-                order,
-                ",",
-                order,
-                "] is zero and using it on lu_solve would result in a "
-                "division by zero.");
-  }
+  Tensor lu = native::column_major(op, self);
+  Tensor pivots =
+      make_tensor(op, with(lead_of(self), {steps}), kInt, self.device());
+  Tensor info = native::new_infos(op, self);
+  if (lu.numel() > 0) factor_lu(op, lu, pivots, info);
+  if (check_errors) native::check_no_zero("linalg.lu_factor_ex", info);
   return {lu, pivots, info};
 }
 
@@ -154,7 +136,7 @@ Three lu_unpack(const Tensor& lu,
   Tensor p = filled({0}, lu.dtype(), device), l = p, u = p;
   if (unpack_pivots) {
     p = filled(with(lead_of(lu), {m, m}), lu.dtype(), device);
-    DeviceCall("lu_unpack", "factors", "permutation_matrix(g, i);")
+    DeviceCall("lu_unpack", "pivots", "permutation_matrix(g, i);")
         .tensor("pivots", ops::contiguous(pivots))
         .tensor("order", filled(with(lead_of(lu), {m}), kLong, device))
         .tensor("p", p)
@@ -199,28 +181,29 @@ Pair linalg_slogdet(const Tensor& a) {
 // Reflections ----------------------------------------------------------------
 
 Pair geqrf(const Tensor& self) {
-  Tensor a = row_major(self);
+  constexpr const char* op = "geqrf";
   int64_t steps = std::min(self.size(-2), self.size(-1));
-  Tensor tau =
-      filled(with(lead_of(self), {steps}), self.dtype(), self.device());
-  DeviceCall("geqrf", "factors", "reflections_matrix(g, i);")
-      .tensor("a", a)
-      .tensor("tau", tau)
-      .run(a.numel() == 0 ? 0 : matrices_of(a));
+  Tensor a = native::column_major(op, self);
+  Tensor tau = make_tensor(
+      op, with(lead_of(self), {steps}), self.dtype(), self.device());
+  if (a.numel() > 0) factor_qr(op, a, tau);
   return {a, tau};
 }
 
 // The first `columns` columns of the product of reflections.
 Tensor orthogonal(const Tensor& from, const Tensor& tau, int64_t columns) {
-  DimVector sizes = with(lead_of(from), {from.size(-2), columns});
-  Tensor q = filled(sizes, from.dtype(), from.device());
-  fill_with(ops::diagonal(q, 0, -2, -1), 1);
-  DeviceCall(
-      "linalg_householder_product", "factors", "orthogonal_matrix(g, i);")
-      .tensor("from", row_major(from))
-      .tensor("tau", row_major(tau))
-      .tensor("q", q)
-      .run(q.numel() == 0 || tau.numel() == 0 ? 0 : matrices_of(q));
+  constexpr const char* op = "linalg_householder_product";
+  int64_t steps = tau.size(-1);
+  Tensor q = native::new_matrices(
+      op, native::batch_sizes(from), from.size(-2), columns, from);
+  if (q.numel() == 0) return q;
+  if (columns > steps) fill_with(q, 0);
+  if (steps == 0) {
+    fill_with(ops::diagonal(q, 0, -2, -1), 1);
+    return q;
+  }
+  copy_into(ops::narrow(q, -1, 0, steps), ops::narrow(from, -1, 0, steps));
+  make_orthogonal(op, q, row_major(tau));
   return q;
 }
 
@@ -242,9 +225,55 @@ Tensor ormqr(const Tensor& self,
              const Tensor& other,
              bool left,
              bool transpose) {
+  if (other.numel() > 0 && tau.numel() > 0 && multiplies_by_library(self)) {
+    constexpr const char* op = "ormqr";
+    Tensor c = native::column_major(op, other);
+    multiply_by_library(
+        op, native::column_major(op, self), row_major(tau), c, left, transpose);
+    return c;
+  }
   Tensor q = orthogonal(self, tau, self.size(-2));
   if (transpose) q = adjoint(q);
   return left ? ops::matmul(q, other) : ops::matmul(other, q);
+}
+
+// Least squares of full rank (gels): of wide matrices the smallest solution.
+Tensor by_reflections(const Tensor& a, const Tensor& b) {
+  int64_t m = a.size(-2), n = a.size(-1);
+  bool wide = m < n;
+  auto [packed, tau] = geqrf(wide ? ops::resolve_conj(adjoint(a)) : a);
+  int64_t k = std::min(m, n);
+  Tensor r = ops::triu(ops::narrow(packed, -2, 0, k), 0);
+  if (wide) {
+    Tensor y = solve_triangular(
+        ops::resolve_conj(adjoint(r)), b, /*upper=*/false, true, false);
+    DimVector sizes = with(lead_of(a), {n, b.size(-1)});
+    Tensor longer = filled(sizes, a.dtype(), a.device());
+    copy_into(ops::narrow(longer, -2, 0, k), y);
+    return ormqr(packed, tau, longer, /*left=*/true, /*transpose=*/false);
+  }
+  Tensor c = ormqr(packed, tau, b, /*left=*/true, /*transpose=*/true);
+  return solve_triangular(r, ops::narrow(c, -2, 0, n), true, true, false);
+}
+
+// The other drivers are LAPACK's; PyTorch refuses them on a GPU.
+Three lstsq(const Tensor& self,
+            const Tensor& b,
+            double rcond,
+            std::string_view driver) {
+  Device device = self.device();
+  if (driver != "gels" || self.numel() == 0) {
+    auto [x, rank, values] = ops::_linalg_lstsq(
+        Tensor(on_cpu(self)), Tensor(on_cpu(b)), rcond, driver);
+    return {Tensor(moved_to(x, device)),
+            Tensor(moved_to(rank, device)),
+            Tensor(moved_to(values, device))};
+  }
+  DimVector lead = lead_of(self);
+  int64_t k = std::min(self.size(-2), self.size(-1));
+  Tensor rank = filled(lead, kLong, device);
+  ScalarType real = real_type_of(self.dtype());
+  return {by_reflections(self, b), rank, filled(with(lead, {k}), real, device)};
 }
 
 }  // namespace
@@ -261,6 +290,7 @@ Definitions factor_definitions() {
       defined_as("linalg_householder_product", householder_product),
       defined_as("linalg_qr", linalg_qr),
       defined_as("ormqr", ormqr),
+      defined_as("_linalg_lstsq", lstsq),
   };
   return all;
 }

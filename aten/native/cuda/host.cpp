@@ -13,13 +13,8 @@ namespace taeda::cuda {
 
 namespace {
 
-// What LAPACK does one step after the other, for which a device of many threads
-// has nothing better; PyTorch asks MAGMA for the first, which goes through the
-// host likewise.
+// What LAPACK does one step after the other, and no library of a device.
 constexpr std::string_view kOnHost[] = {
-    "linalg_eig",
-    "linalg_eigvals",
-    "_linalg_lstsq",
     "linalg_ldl_factor_ex",
     "linalg_ldl_solve",
 };
@@ -28,15 +23,18 @@ constexpr std::string_view kOnHost[] = {
 void move_results(const OperatorEntry& op, Stack& stack, Device device) {
   std::span<IValue> results(stack.data() + stack.size() - op.info->results,
                             op.info->results);
-  each_tensor(results, [&](TensorBase& here) {
-    TensorBase there = make_tensor_strided(
-        "to", here.sizes(), here.strides(), here.dtype(), device);
-    copy_into(there, here);
-    here = there;
-  });
+  each_tensor(results,
+              [&](TensorBase& here) { here = moved_to(here, device); });
 }
 
 }  // namespace
+
+TensorBase moved_to(const TensorBase& here, Device device) {
+  TensorBase there = make_tensor_strided(
+      "to", here.sizes(), here.strides(), here.dtype(), device);
+  copy_into(there, here);
+  return there;
+}
 
 bool is_of_host(const OperatorEntry& op) {
   return *op.overload == '\0' &&

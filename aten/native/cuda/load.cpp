@@ -3,6 +3,7 @@
 #include <taeda/aten/native/cuda/fourier.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/cuda/launchers.h>
+#include <taeda/aten/native/cuda/sparse_products.h>
 #include <taeda/c10/cuda/generator.h>
 #include <taeda/c10/cuda/library.h>
 #include <taeda/c10/cuda/memory.h>
@@ -152,5 +153,6 @@ extern "C" __attribute__((visibility("default"))) taeda::Gpu* taeda_load_gpu() {
   set_launchers(DeviceType::CUDA, &cuda::kLaunchers);
   cuda::register_fallback();
   cuda::register_products();
+  native::set_sparse_products_on_cuda(&cuda::kSparseProducts);
   return new cuda::CudaGpu;
 }

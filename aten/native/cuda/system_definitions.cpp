@@ -1,14 +1,11 @@
 // Systems of equations: those that elimination solves.
-#include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/cuda/given.h>
+#include <taeda/aten/native/cuda/factors.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/linalg/exponential.h>
-#include <taeda/gen/ops/amax.h>
-#include <taeda/gen/ops/clone.h>
+#include <taeda/aten/native/linalg/matrices.h>
+#include <taeda/aten/native/linalg/report.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/eye.h>
-#include <taeda/gen/ops/item.h>
-#include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/squeeze.h>
 #include <taeda/gen/ops/transpose.h>
 #include <taeda/gen/ops/unsqueeze.h>
@@ -29,32 +26,11 @@ struct Solved {
 };
 
 Solved solved(const Tensor& a, const Tensor& b) {
-  Tensor matrix = ops::clone(a, MemoryFormat::Contiguous);
-  Tensor x = ops::clone(b, MemoryFormat::Contiguous);
-  int64_t n = a.size(-1), count = n == 0 ? 0 : a.numel() / (n * n);
-  Tensor info = make_tensor("linalg_solve", {count}, kInt, a.device());
-  DeviceCall("linalg_solve", "systems", "solve_matrix(g, i);")
-      .tensor("a", matrix)
-      .tensor("info", info)
-      .tensor("x", x)
-      .run(count);
-  DimVector lead(a.sizes().begin(), a.sizes().end() - 2);
-  if (n == 0) {
-    info = make_tensor("linalg_solve", lead, kInt, a.device());
-    fill_with(info, 0);
-  }
-  return {x, ops::reshape(info, lead)};
-}
-
-// Waits for the device.
-Tensor checked(const Solved& found, const char* what) {
-  if (found.info.numel() == 0) return found.x;
-  int64_t place = ops::item(ops::amax(found.info, IntArrayRef{})).to_int();
-  TAEDA_CHECK_AS(LinAlg,
-                 place == 0,
-                 what,
-                 ": The solver failed because the input matrix is singular.");
-  return found.x;
+  constexpr const char* op = "linalg_solve";
+  Tensor matrix = native::column_major(op, a), x = native::column_major(op, b);
+  Tensor info = native::new_infos(op, a);
+  if (matrix.numel() > 0) solve_by_elimination(op, matrix, x, info);
+  return {x, info};
 }
 
 Tensor expanded(const Tensor& t, IntArrayRef lead) {
@@ -89,14 +65,16 @@ Solved solve_any(const Tensor& a, const Tensor& b, bool left) {
 }
 
 Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
-  return checked(solve_any(a, b, left), "torch.linalg.solve");
+  Solved found = solve_any(a, b, left);
+  native::check_solved("linalg.solve", found.info);
+  return found.x;
 }
 Pair linalg_solve_ex(const Tensor& a,
                      const Tensor& b,
                      bool left,
                      bool check_errors) {
   Solved found = solve_any(a, b, left);
-  if (check_errors) checked(found, "torch.linalg.solve_ex");
+  if (check_errors) native::check_solved("linalg.solve_ex", found.info);
   return {found.x, found.info};
 }
 
@@ -106,11 +84,13 @@ Solved inverted(const Tensor& a) {
   return solved(a, ops::expand(one, a.sizes()));
 }
 Tensor linalg_inv(const Tensor& a) {
-  return checked(inverted(a), "torch.linalg.inv");
+  Solved found = inverted(a);
+  native::check_inverted("linalg.inv", found.info);
+  return found.x;
 }
 Pair linalg_inv_ex(const Tensor& a, bool check_errors) {
   Solved found = inverted(a);
-  if (check_errors) checked(found, "torch.linalg.inv_ex");
+  if (check_errors) native::check_inverted("linalg.inv_ex", found.info);
   return {found.x, found.info};
 }
 

@@ -29,8 +29,6 @@ namespace taeda::native {
 using blas::Int;
 using blas::lapack;
 
-namespace {
-
 void check_definite(std::string_view op, const Tensor& given) {
   Tensor info = report_of(given);
   int64_t i = first_failure(info);
@@ -45,6 +43,8 @@ void check_definite(std::string_view op, const Tensor& given) {
                  info.const_data<int>()[i],
                  " is not positive-definite).");
 }
+
+namespace {
 
 Tensor adjoint(const Tensor& t) {
   Tensor flipped = ops::transpose(t, -2, -1);

@@ -22,9 +22,7 @@ using blas::Int;
 using blas::lapack;
 using blas::real_t;
 
-namespace {
-
-void check_converged(std::string_view op, const Tensor& given) {
+void check_eigenvalues(std::string_view op, const Tensor& given) {
   Tensor info = report_of(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
@@ -39,6 +37,15 @@ void check_converged(std::string_view op, const Tensor& given) {
                  info.const_data<int>()[i],
                  ").");
 }
+
+void check_finite(std::string_view op, const Tensor& self) {
+  // LAPACK's answer to these is a message on the terminal, or no end.
+  TAEDA_CHECK(ops::item(ops::all(ops::isfinite(self))).to_bool(),
+              op,
+              ": input tensor should not contain infs or NaNs");
+}
+
+namespace {
 
 // One Hermitian matrix: its eigenvalues go to w, and over it go its
 // eigenvectors (job V) or anything (job N).
@@ -291,13 +298,6 @@ void hermitian_all(const Tensor& a,
       kernels.eigh, batch, lower ? reader : reader.adjoint(), {}, n, 0, one);
 }
 
-void check_finite(std::string_view op, const Tensor& self) {
-  // LAPACK's answer to these is a message on the terminal, or no end.
-  TAEDA_CHECK(ops::item(ops::all(ops::isfinite(self))).to_bool(),
-              op,
-              ": input tensor should not contain infs or NaNs");
-}
-
 ScalarType complex_of(ScalarType t) {
   return t == kFloat || t == kComplexFloat ? kComplexFloat : kComplexDouble;
 }
@@ -324,7 +324,7 @@ void general_all(std::string_view op,
       *item<int>(info, i, 1) = general_rounded(n, matrix, values, vectors);
     });
   });
-  check_converged(op, info);
+  check_eigenvalues(op, info);
 }
 
 }  // namespace
@@ -354,7 +354,7 @@ void hermitian_cpu(std::string_view op,
   visit_lapack(a.dtype(), [&](auto t) {
     hermitian_all<decltype(t)>(from, v, w, info, lower, vectors);
   });
-  check_converged(op, info);
+  check_eigenvalues(op, info);
 }
 
 }  // namespace

@@ -453,7 +453,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(
   bool vector = b.dim() == 1 ||
                 (self.dim() - 1 == b.dim() && b.sizes() == IntArrayRef(line));
   check_systems(self, b, vector);
-  std::string_view name = driver.value_or("gelsy");
+  // On a GPU PyTorch's drivers are this one.
+  bool on_gpu = self.device().type == DeviceType::CUDA;
+  std::string_view name = driver.value_or(on_gpu ? "gels" : "gelsy");
   TAEDA_CHECK(
       name == "gels" || name == "gelsy" || name == "gelsd" || name == "gelss",
       kName,

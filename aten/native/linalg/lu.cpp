@@ -31,8 +31,6 @@ using blas::Int;
 using blas::lapack;
 using blas::real_t;
 
-namespace {
-
 void check_no_zero(std::string_view op, const Tensor& given) {
   Tensor info = report_of(given);
   int64_t i = first_failure(info);
@@ -52,6 +50,8 @@ void check_no_zero(std::string_view op, const Tensor& given) {
               "factorization, consider calling linalg.lu(A, pivot) or "
               "linalg.lu_factor_ex(A, pivot)");
 }
+
+namespace {
 
 // Column-major matrices m x n become L and U.
 template <class T>

@@ -6,6 +6,7 @@
 #include <taeda/aten/native/blas/lapack.h>
 #include <taeda/c10/core/strides.h>
 #include <taeda/c10/util/check.h>
+#include <taeda/c10/util/macros.h>
 
 #include <limits>
 #include <string_view>
@@ -66,11 +67,11 @@ struct ColumnMajor {
   }
 };
 // Uninitialised matrices rows x columns for each element of `batch`.
-Tensor new_matrices(std::string_view op,
-                    IntArrayRef batch,
-                    int64_t rows,
-                    int64_t columns,
-                    const Tensor& like);
+TAEDA_API Tensor new_matrices(std::string_view op,
+                              IntArrayRef batch,
+                              int64_t rows,
+                              int64_t columns,
+                              const Tensor& like);
 // Plans such matrices as result `index`.
 template <class I>
 void plan_matrices(Plan<I>& plan,
@@ -95,10 +96,10 @@ void plan_matrices_row_major_out(Plan<I>& plan,
   plan.made_as(index, ColumnMajor<I>(batch, rows, columns).sizes);
 }
 // A copy of `t` in this form.
-Tensor column_major(std::string_view op, const Tensor& t);
+TAEDA_API Tensor column_major(std::string_view op, const Tensor& t);
 
 // Zeros, one int32 for each matrix: what LAPACK reports.
-Tensor new_infos(std::string_view op, const Tensor& a);
+TAEDA_API Tensor new_infos(std::string_view op, const Tensor& a);
 // The first matrix whose info is not 0, or -1; also where there is no data.
 int64_t first_failure(const Tensor& info);
 

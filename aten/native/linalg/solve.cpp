@@ -89,19 +89,6 @@ void solve_into(const Tensor& a,
   });
 }
 
-// Where a matrix is singular.
-void check_solved(std::string_view op, const Tensor& given) {
-  Tensor info = report_of(given);
-  int64_t i = first_failure(info);
-  TAEDA_CHECK_AS(LinAlg,
-                 i < 0,
-                 "torch.",
-                 op,
-                 ": ",
-                 batch_element(info, i, 0),
-                 "The solver failed because the input matrix is singular.");
-}
-
 template <class T>
 bool is_vector(const T& a, const T& b) {
   auto rows = a.sizes().slice(0, static_cast<size_t>(a.dim() - 1));
@@ -186,6 +173,19 @@ void solve_system(const Tensor& a,
 }
 
 }  // namespace
+
+// Where a matrix is singular.
+void check_solved(std::string_view op, const Tensor& given) {
+  Tensor info = report_of(given);
+  int64_t i = first_failure(info);
+  TAEDA_CHECK_AS(LinAlg,
+                 i < 0,
+                 "torch.",
+                 op,
+                 ": ",
+                 batch_element(info, i, 0),
+                 "The solver failed because the input matrix is singular.");
+}
 
 void check_inverted(std::string_view op, const Tensor& given) {
   Tensor info = report_of(given);

@@ -1,4 +1,5 @@
 // The singular value decomposition.
+#include <taeda/aten/core/stand_in.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/aten/native/linalg/report.h>
 #include <taeda/gen/native/linalg_svd.h>
@@ -127,7 +128,9 @@ void decompose_in_lanes(const Parts& p, const Tensor& a, const Tensor& info) {
   run_in_lanes<T>(kernels.svd, job, tall, {}, k, 0, again);
 }
 
-void check_converged(const Tensor& given) {
+}  // namespace
+
+void check_singular_values(std::string_view op, const Tensor& given) {
   Tensor info = report_of(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
@@ -136,13 +139,15 @@ void check_converged(const Tensor& given) {
   // LAPACK's word for a NaN in its fourth argument.
   TAEDA_CHECK_AS(LinAlg,
                  code != -4,
-                 "linalg.svd: ",
+                 op,
+                 ": ",
                  element,
                  "The algorithm failed to converge because the input matrix "
                  "contained non-finite values.");
   TAEDA_CHECK_AS(LinAlg,
                  false,
-                 "linalg.svd: ",
+                 op,
+                 ": ",
                  element,
                  "The algorithm failed to converge because the input matrix is "
                  "ill-conditioned or has too many repeated singular values "
@@ -151,14 +156,22 @@ void check_converged(const Tensor& given) {
                  ").");
 }
 
+namespace {
+
 template <class I>
 void check_svd(std::string_view op,
                const Spec<I>& a,
                std::optional<std::string_view> driver) {
   check_matrices(op, a);
-  TAEDA_CHECK(!driver,
+  if (!driver) return;
+  TAEDA_CHECK(device_meant_by(a.device()).is_cuda(),
               op,
               ": keyword argument `driver=` is only supported on CUDA inputs");
+  TAEDA_CHECK(*driver == "gesvd" || *driver == "gesvdj" || *driver == "gesvda",
+              op,
+              ": unknown svd driver ",
+              *driver,
+              ", expected gesvd, gesvdj or gesvda");
 }
 
 }  // namespace
@@ -198,7 +211,7 @@ void svd_cpu(Parts p, const Tensor& a) {
     }
     decompose_in_lanes<T>(p, from, info);
   });
-  check_converged(info);
+  check_singular_values(op, info);
 }
 
 }  // namespace

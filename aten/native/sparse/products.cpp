@@ -1,4 +1,5 @@
 // Products of matrices of which one or both are sparse.
+#include <taeda/aten/native/sparse/device_products.h>
 #include <taeda/aten/native/sparse/entries.h>
 #include <taeda/aten/native/sparse/kernels.h>
 #include <taeda/gen/native/_sparse_addmm.h>
@@ -8,6 +9,7 @@
 #include <taeda/gen/native/smm.h>
 #include <taeda/gen/native/sparse_sampled_addmm.h>
 #include <taeda/gen/native/sspaddmm.h>
+#include <taeda/gen/ops/_convert_indices_from_coo_to_csr.h>
 #include <taeda/gen/ops/_sparse_addmm.h>
 #include <taeda/gen/ops/_sparse_mm_reduce_impl.h>
 #include <taeda/gen/ops/_sparse_sparse_matmul.h>
@@ -35,9 +37,30 @@
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/zeros.h>
 
+#include <atomic>
+
 namespace taeda::native {
 
 namespace {
+
+constinit std::atomic<const SparseProducts*> products_on_cuda{nullptr};
+
+// A matrix's entries by rows, whatever its layout.
+struct InRows {
+  Tensor offsets, places, values;
+};
+InRows in_rows(const Tensor& t) {
+  if (t.layout() == Layout::SparseCsr) {
+    const SparseParts& p = parts_of(t);
+    return {p.offsets, p.indices, p.values};
+  }
+  const Tensor coo = coalesced(to_coo(t));
+  const SparseParts& p = parts_of(coo);
+  Tensor rows = ops::select(p.indices, 0, 0);
+  return {ops::_convert_indices_from_coo_to_csr(rows, t.size(0)),
+          ops::select(p.indices, 0, 1),
+          p.values};
+}
 
 // A matrix's entries, whatever its layout.
 struct Triples {
@@ -87,6 +110,10 @@ void check_product(const Tensor& a, const Tensor& b) {
 
 // Each entry adds its multiple of a row of `b` to a row of the result.
 Tensor times_strided(const Tensor& a, const Tensor& b) {
+  if (const SparseProducts* own = sparse_products_of(b)) {
+    InRows rows = in_rows(a);
+    return own->times(rows.offsets, rows.places, rows.values, b);
+  }
   Triples t = triples_of(a);
   Tensor out =
       ops::zeros({a.size(0), b.size(1)}, a.dtype(), std::nullopt, a.device());
@@ -277,6 +304,42 @@ Tensor sparse_sparse_matmul(const Tensor& self, const Tensor& other) {
   return mm_sparse(self, other);
 }
 
+namespace {
+
+// The entries of `self` in a product, from rows that are looked up for each.
+Tensor sampled(const Tensor& self, const Tensor& mat1, const Tensor& mat2) {
+  const Tensor coo = to_coo(self);
+  const Tensor& places = parts_of(coo).indices;
+  int64_t k = mat1.size(-1), batch = self.dim() - 2;
+  Tensor number =
+      numbers_of(ops::narrow(places, 0, 0, batch), first_sizes(self, batch));
+  auto rows = [&](const Tensor& t, int64_t at) {
+    Tensor row = ops::add(ops::mul(number, Scalar(t.size(-2))),
+                          ops::select(places, 0, at));
+    int64_t lines = t.size(-2);
+    for (int64_t i = 0; i < batch; ++i) lines *= t.sizes()[i];
+    return ops::index_select(ops::reshape(t, {lines, k}), 0, row);
+  };
+  Tensor products = ops::mul(rows(mat1, batch),
+                             rows(ops::transpose(mat2, -2, -1), batch + 1));
+  return ops::reshape(ops::sum(products, IntArrayRef{1}),
+                      parts_of(self).values.sizes());
+}
+
+}  // namespace
+
+void set_sparse_products_on_cuda(const SparseProducts* products) {
+  products_on_cuda.store(products, std::memory_order_release);
+}
+
+const SparseProducts* sparse_products_of(const Tensor& t) {
+  ScalarType d = t.dtype();
+  bool has = d == kFloat || d == kDouble || d == kHalf || d == kBFloat16 ||
+             d == kComplexFloat || d == kComplexDouble;
+  if (!has || !t.device().is_cuda()) return nullptr;
+  return products_on_cuda.load(std::memory_order_acquire);
+}
+
 Tensor sparse_sampled_addmm(const Tensor& self,
                             const Tensor& mat1,
                             const Tensor& mat2,
@@ -298,24 +361,14 @@ Tensor sparse_sampled_addmm(const Tensor& self,
       mat2.sizes(),
       ") for self of shape ",
       self.sizes());
-  const Tensor coo = to_coo(self);
-  const Tensor& places = parts_of(coo).indices;
-  int64_t k = mat1.size(-1), batch = d - 2;
-  Tensor number =
-      numbers_of(ops::narrow(places, 0, 0, batch), first_sizes(self, batch));
-  auto rows = [&](const Tensor& t, int64_t at) {
-    Tensor row = ops::add(ops::mul(number, Scalar(t.size(-2))),
-                          ops::select(places, 0, at));
-    int64_t lines = t.size(-2);
-    for (int64_t i = 0; i < batch; ++i) lines *= t.sizes()[i];
-    return ops::index_select(ops::reshape(t, {lines, k}), 0, row);
-  };
-  Tensor products = ops::mul(rows(mat1, batch),
-                             rows(ops::transpose(mat2, -2, -1), batch + 1));
-  const Tensor& values = parts_of(self).values;
+  const SparseProducts* own = d == 2 ? sparse_products_of(mat1) : nullptr;
   Tensor sums =
-      ops::reshape(ops::sum(products, IntArrayRef{1}), values.sizes());
+      own == nullptr
+          ? sampled(self, mat1, mat2)
+          : own->sampled(
+                parts_of(self).offsets, parts_of(self).indices, mat1, mat2);
   sums = scaled(sums, alpha);
+  const Tensor& values = parts_of(self).values;
   if (!beta.equal(0.0)) sums = ops::add(sums, scaled(values, beta));
   return with_values(self, sums);
 }

@@ -42,7 +42,7 @@ class _ROCmFABackend(Choice):
     _values = {"Default": 0, "AOTriton": 1, "Ck": 2}
 
 
-def _preference(name: str, kind: type, first, words: dict, absent: dict):
+def _preference(name: str, kind: type, first, words: dict, absent, tell=None):
     """The function that says and changes a preferred library.
 
     Args:
@@ -50,7 +50,8 @@ def _preference(name: str, kind: type, first, words: dict, absent: dict):
         kind: the class of the choices.
         first: what is preferred at the start.
         words: a program's word -> the choice.
-        absent: a choice that cannot be made -> the library that is missing.
+        absent: called: a choice that cannot be made -> the library that is missing.
+        tell: called with a new choice, for those whose kernels ask.
     """
     chosen = [first]
 
@@ -65,11 +66,14 @@ def _preference(name: str, kind: type, first, words: dict, absent: dict):
             backend = words[backend]
         elif not isinstance(backend, kind):
             raise RuntimeError(f"Unknown input value type: {type(backend).__name__}")
-        if backend in absent:
+        missing = absent().get(backend)
+        if missing is not None:
             raise RuntimeError(
-                f"Cannot set preferred backend to {absent[backend]} if PyTorch has not "
-                f"been compiled with {absent[backend]}."
+                f"Cannot set preferred backend to {missing} if PyTorch has not "
+                f"been compiled with {missing}."
             )
+        if tell is not None:
+            tell(backend)
         chosen[0] = backend
         return backend
 
@@ -94,8 +98,29 @@ preferred_blas_library = _preference(
         "hipblaslt": _BlasBackend.Cublaslt,
         "ck": _BlasBackend.Ck,
     },
-    {_BlasBackend.Cublaslt: "cuBLASLt"},
+    lambda: {_BlasBackend.Cublaslt: "cuBLASLt"},
 )
+
+
+def _absent_linalg() -> dict:
+    """There is no MAGMA, and without a GPU nothing that would open cuSOLVER."""
+    from taeda.cuda import is_available
+
+    absent = {_LinalgBackend.Magma: "MAGMA"}
+    if not is_available():
+        absent[_LinalgBackend.Cusolver] = "cuSOLVER"
+    return absent
+
+
+def _tell_linalg(backend: _LinalgBackend) -> None:
+    from taeda.cuda import is_available
+
+    if is_available():
+        from taeda.cuda._devices import _driver
+
+        _driver().set_linalg_library(int(backend))
+
+
 preferred_linalg_library = _preference(
     "preferred_linalg_library",
     _LinalgBackend,
@@ -105,7 +130,8 @@ preferred_linalg_library = _preference(
         "cusolver": _LinalgBackend.Cusolver,
         "magma": _LinalgBackend.Magma,
     },
-    {_LinalgBackend.Cusolver: "cuSOLVER", _LinalgBackend.Magma: "MAGMA"},
+    _absent_linalg,
+    _tell_linalg,
 )
 preferred_rocm_fa_library = _preference(
     "preferred_rocm_fa_library",
@@ -116,7 +142,7 @@ preferred_rocm_fa_library = _preference(
         "aotriton": _ROCmFABackend.AOTriton,
         "ck": _ROCmFABackend.Ck,
     },
-    {},
+    dict,
 )
 
 

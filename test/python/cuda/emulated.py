@@ -31,6 +31,8 @@ FILES = {
     "device_products.py": 42,
     "device_convolutions.py": 45,
     "device_fourier.py": 20,
+    "device_linalg.py": 60,
+    "device_sparse.py": 30,
     "device_backward.py": 17,
     "device_rows.py": 30,
     "device_optimizers.py": 20,
