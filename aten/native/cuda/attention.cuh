@@ -336,6 +336,45 @@ struct Online {
   }
 };
 
+// The warp's results and log sums, or those of its share of the keys.
+template <class S, int N, bool kParts>
+__device__ inline void write_results(const AttentionCall& call,
+                                     const HeadPlace<kParts>& place,
+                                     const Online& online,
+                                     const Fragment (&sums)[N],
+                                     int query) {
+  const int b = place.batch, h = place.head;
+  const Long start = place.query_start;
+  float* log_sums = call.log_sums;
+  if (kParts && call.parts.splits > 1) {
+    log_sums = call.parts.log_sums + blockIdx.y * call.parts.sums_split;
+  }
+  float factors[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float sum = sum_of_row(online.sum[half]);
+    const int row = query + lane_id() / 4 + 8 * half;
+    factors[half] = sum == 0 ? 0 : call.kept_scale / sum;
+    if (log_sums != nullptr && lane_id() % 4 == 0 && row < place.queries) {
+      log_sums[query_place(call, place, h, row)] =
+          sum == 0 ? -math::kInfinity<float>
+                   : online.largest[half] * kNaturalOfTwo + math::log(sum);
+    }
+  }
+  const float upper = factors[0], lower = factors[1];
+  const int rows = place.queries;
+  if constexpr (kParts) {
+    if (call.parts.splits > 1) {
+      AttentionRows to = call.parts.out;
+      to.data =
+          static_cast<float*>(to.data) + blockIdx.y * call.parts.out_split;
+      write_rows<float>(sums, to, b, h, start, query, rows, upper, lower);
+      return;
+    }
+  }
+  write_rows<S>(sums, call.out, b, h, start, query, rows, upper, lower);
+}
+
 // D: columns, those of the tensors and zeros behind; kOwn: queries of a block;
 // kTile: keys at a time; M: what a mask is stored as.
 template <class S,
@@ -402,34 +441,7 @@ __device__ inline void attention_forward(const AttentionCall& call) {
   }
   wait_for_copies();
 
-  float* log_sums = call.log_sums;
-  if (kParts && splits > 1) {
-    log_sums = call.parts.log_sums + blockIdx.y * call.parts.sums_split;
-  }
-  float factors[2];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float sum = sum_of_row(online.sum[half]);
-    const int row = query + lane_id() / 4 + 8 * half;
-    factors[half] = sum == 0 ? 0 : call.kept_scale / sum;
-    if (log_sums != nullptr && lane_id() % 4 == 0 && row < place.queries) {
-      log_sums[query_place(call, place, h, row)] =
-          sum == 0 ? -math::kInfinity<float>
-                   : online.largest[half] * kNaturalOfTwo + math::log(sum);
-    }
-  }
-  const float upper = factors[0], lower = factors[1];
-  const int rows = place.queries;
-  if constexpr (kParts) {
-    if (splits > 1) {
-      AttentionRows to = call.parts.out;
-      to.data =
-          static_cast<float*>(to.data) + blockIdx.y * call.parts.out_split;
-      write_rows<float>(sums, to, b, h, start, query, rows, upper, lower);
-      return;
-    }
-  }
-  write_rows<S>(sums, call.out, b, h, start, query, rows, upper, lower);
+  write_results<S>(call, place, online, sums, query);
 }
 
 // Joins the shares of each row, in their order: a warp has a row.

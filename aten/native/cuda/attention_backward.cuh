@@ -214,17 +214,15 @@ __device__ inline void attention_back_keys(const AttentionCall& call) {
   S* queries = own_values + kOwn * D;
   S* grads = queries + kTile * D;
   const HeadPlace<kParts> place(call, call.heads / call.shared, kOwn);
-  const int b = place.batch, first = place.first;
-  const Long start = place.query_start, key_start = place.key_start;
-  if (kParts && first >= place.keys) return;
+  const int b = place.batch, first = place.first, rows = place.keys;
+  if (kParts && first >= rows) return;
   const int key = first + warp_id() * kWarpRows;
+  const Long at = place.key_start, start = place.query_start;
+  const HeadRows key_rows = rows_of<S>(call.key, b, place.head, at);
+  const HeadRows value_rows = rows_of<S>(call.value, b, place.head, at);
 
-  load_tile<S, D, kOwn>(
-      own, rows_of<S>(call.key, b, place.head, key_start), first, place.keys);
-  load_tile<S, D, kOwn>(own_values,
-                        rows_of<S>(call.value, b, place.head, key_start),
-                        first,
-                        place.keys);
+  load_tile<S, D, kOwn>(own, key_rows, first, rows);
+  load_tile<S, D, kOwn>(own_values, value_rows, first, rows);
   Fragment of_keys[kKeys ? D / 8 : 1], of_values[kValues ? D / 8 : 1];
   clear(of_keys);
   clear(of_values);
@@ -253,13 +251,10 @@ __device__ inline void attention_back_keys(const AttentionCall& call) {
         dot_rows<S, D>(changes, own_values, warp_id() * kWarpRows, grads);
       }
       each_element<kTile / 8>([&](int n, int e, int row, int column) {
-        change_turned<kDrops>(call,
-                              place,
-                              score,
-                              dropout,
-                              {h, query + column, key + row},
-                              weights[n][e],
-                              changes[n][e]);
+        const WeightPlace own_place{h, query + column, key + row};
+        float &weight = weights[n][e], &change = changes[n][e];
+        change_turned<kDrops>(
+            call, place, score, dropout, own_place, weight, change);
       });
       if constexpr (kValues) add_rows<S, D>(of_values, weights, grads);
       __syncthreads();
@@ -275,15 +270,12 @@ __device__ inline void attention_back_keys(const AttentionCall& call) {
     }
   }
   wait_for_copies();
-  const int rows = place.keys;
   if constexpr (kKeys) {
-    write_scaled<S>(
-        of_keys, call.grad_key, place, key_start, key, rows, call.scale);
+    write_scaled<S>(of_keys, call.grad_key, place, at, key, rows, call.scale);
   }
   if constexpr (kValues) {
     const float scale = call.kept_scale;
-    write_scaled<S>(
-        of_values, call.grad_value, place, key_start, key, rows, scale);
+    write_scaled<S>(of_values, call.grad_value, place, at, key, rows, scale);
   }
 }
 
