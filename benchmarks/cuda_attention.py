@@ -127,8 +127,9 @@ def measure_varlen(given) -> None:
 def decoding_work(library, given, keys: int):
     attend = library.nn.functional.scaled_dot_product_attention
     kind = getattr(library, given.dtype)
-    q = library.randn(8, 32, 1, 128, device="cuda").to(kind)
-    k, v = (library.randn(8, 8, keys, 128, device="cuda").to(kind) for _ in range(2))
+    sizes = (given.batch, 8, keys, 128)
+    q = library.randn(given.batch, 32, 1, 128, device="cuda").to(kind)
+    k, v = (library.randn(*sizes, device="cuda").to(kind) for _ in range(2))
     return lambda: attend(q, k, v, enable_gqa=True)
 
 
@@ -139,7 +140,8 @@ def measure_decoding(given) -> None:
             for name, (library, way) in given.items()
             if way == "fused"
         }
-        read = 2 * 8 * 8 * keys * 128 * getattr(taeda, given.dtype).itemsize
+        size = getattr(taeda, given.dtype).itemsize
+        read = 2 * given.batch * 8 * keys * 128 * size
         for name, ms in medians(works).items():
             print(
                 f"decoding {keys:6} keys {name:6} {ms:8.3f} ms "
@@ -169,7 +171,7 @@ class Given(dict):
     def __init__(self, dtype: str, peer: bool) -> None:
         super().__init__(taeda=(taeda, "fused"), math=(taeda, "math"))
         self.dtype = dtype
-        self.queries, self.lengths = QUERIES, LENGTHS
+        self.queries, self.lengths, self.batch = QUERIES, LENGTHS, 8
         self.caches = (2048, 8192, 65536)
         if peer:
             import torch
@@ -187,7 +189,8 @@ def main() -> None:
     given = Given(arguments.dtype, arguments.peer)
     print(taeda.cuda.get_device_name(), arguments.dtype)
     if arguments.tiny:
-        given.queries, given.lengths, given.caches = 64, (32,), (700,)
+        given.queries, given.lengths, given.batch = 64, (32,), 1
+        given.caches = (70,)
     for width in WIDTHS if "dense" in arguments.cases else ():
         for length in given.lengths:
             for causal in (False, True):

@@ -46,7 +46,11 @@ def replayed(work: Callable[[], object]) -> Callable[[], object]:
     graph = taeda.cuda.CUDAGraph()
     with taeda.cuda.graph(graph):
         work()
-    return graph.replay
+
+    def replay(kept=work) -> None:  # whose tensors the graph reads
+        graph.replay()
+
+    return replay
 
 
 def measure(kind: str, shape: str, gradients: bool, arguments) -> None:
