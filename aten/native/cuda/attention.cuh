@@ -50,8 +50,9 @@ struct HeadPlace {
     if constexpr (kParts) {
       const AttentionParts& parts = call.parts;
       if (parts.query_starts != nullptr) {
-        query_start = parts.query_starts[batch];
-        queries = parts.query_starts[batch + 1] - parts.query_starts[batch];
+        const int begin = parts.query_starts[batch];
+        query_start = Long(begin) * parts.rows_of_place;
+        queries = (parts.query_starts[batch + 1] - begin) * parts.rows_of_query;
       }
       if (parts.key_starts != nullptr) {
         key_start = parts.key_starts[batch];

@@ -17,6 +17,9 @@ struct AttentionParts {
   // Sequences lie behind one another: where each begins, and the last ends; of
   // which as many keys count. Null: batches of equal lengths.
   const int *query_starts, *key_starts, *keys_used;
+  // Rows for each place and query of query_starts: of one query's heads that
+  // are rows there are so many in all, and in a tile.
+  int rows_of_place, rows_of_query;
   // Numbers of pages of `page` keys, of which each sequence has a row; or null.
   const int* pages;
   long long pages_row;

@@ -5,6 +5,7 @@
 #include <taeda/aten/native/attention_scale.h>
 #include <taeda/c10/cuda/device.h>
 #include <taeda/c10/cuda/generator.h>
+#include <taeda/gen/ops/t.h>
 
 #include <algorithm>
 #include <climits>
@@ -169,6 +170,7 @@ AttentionLaunch::AttentionLaunch(const char* op,
   call.diagonal = INT_MAX;
   call.parts.lowest = INT_MIN;
   call.parts.splits = 1;
+  call.parts.rows_of_place = call.parts.rows_of_query = 1;
   call.scale =
       static_cast<float>(native::attention_scale(scale, query.sizes[3]));
   call.kept_scale = 1;
@@ -326,28 +328,36 @@ bool AttentionLaunch::has_parts() const {
          p.splits > 1;
 }
 
-// One query that sees all keys is a row of its key's head.
-void AttentionLaunch::fold_heads() {
+// One query that sees all keys is a row of its key's head. Of sequences behind
+// one another places and heads must lie as one dim; their log sums then lie the
+// other way round, [places, heads], for which the answer is true.
+bool AttentionLaunch::fold_heads() {
   bool last = call.parts.lower_right != 0 && call.queries == 1;
   if (call.parts.lower_right == 0 ? call.diagonal >= call.keys - 1
                                   : last && call.diagonal >= 0) {
     call.diagonal = INT_MAX;
   }
   bool bounded = call.diagonal != INT_MAX || call.parts.lowest != INT_MIN;
-  if (call.queries != 1 || call.shared == 1 || bounded ||
-      call.parts.query_starts != nullptr) {
-    return;
+  if (call.queries != 1 || call.shared == 1 || bounded) return false;
+  bool behind = call.parts.query_starts != nullptr;
+  if (behind) {
+    for (const AttentionRows* t : {&call.query, &call.out}) {
+      if (t->row != call.heads * t->head) return false;
+    }
+    call.parts.rows_of_place = call.heads;
+    call.parts.rows_of_query = call.shared;
   }
-  call.query.row = call.query.head;
-  call.query.head *= call.shared;
-  call.out.row = call.out.head;
-  call.out.head *= call.shared;
+  for (AttentionRows* t : {&call.query, &call.out}) {
+    t->row = t->head;
+    t->head *= call.shared;
+  }
   call.mask_strides[2] = call.mask_strides[1];
   call.mask_strides[1] *= call.shared;
   call.heads /= call.shared;
   call.queries = call.shared;
   call.sums_head = call.shared;
   call.shared = 1;
+  return behind;
 }
 
 int AttentionLaunch::shares_of(const AttentionShape& shape,
@@ -365,52 +375,67 @@ int AttentionLaunch::shares_of(const AttentionShape& shape,
       std::clamp<int64_t>(wanted / warps, 1, std::max<int64_t>(most, 1)));
 }
 
-void AttentionLaunch::forward(const TensorBase& log_sums,
-                              std::optional<int64_t> splits) {
-  if (places_ == 0 || call.queries == 0 || batch_ == 0 || call.out.width == 0) {
-    return;
-  }
-  if (log_sums.numel() > 0) {
-    call.log_sums = static_cast<float*>(log_sums.mutable_raw_data());
-  }
-  fold_heads();
-  AttentionShape shape = shape_of(width_, stored_, 1, call.queries);
+// Where the shares of the keys keep their results.
+void AttentionLaunch::add_shares(TensorBase& values, TensorBase& sums) {
   AttentionParts& parts = call.parts;
-  parts.splits = shares_of(shape, splits);
-  TensorBase values, sums;
-  if (parts.splits > 1) {
-    int64_t width = call.out.width;
-    values = make_tensor(op_, {parts.splits, places_, width}, kFloat, device_);
-    sums = make_tensor(op_, {parts.splits, places_}, kFloat, device_);
-    // Rows that belong to no sequence have no shares.
-    if (parts.query_starts != nullptr) {
-      fill_with(sums, -std::numeric_limits<double>::infinity());
-      fill_with(values, 0.0);
-    }
-    parts.out.data = values.mutable_raw_data();
-    parts.out.batch = call.sums_batch * width;
-    parts.out.head = call.sums_head * width;
-    parts.out.row = width;
-    parts.out.column = 1;
-    parts.out.width = call.out.width;
-    parts.out.packed = width % 2 == 0 ? 1 : 0;
-    parts.out_split = places_ * width;
-    parts.log_sums = static_cast<float*>(sums.mutable_raw_data());
-    parts.sums_split = places_;
+  int64_t width = call.out.width;
+  values = make_tensor(op_, {parts.splits, places_, width}, kFloat, device_);
+  sums = make_tensor(op_, {parts.splits, places_}, kFloat, device_);
+  // Rows that belong to no sequence have no shares.
+  if (parts.query_starts != nullptr) {
+    fill_with(sums, -std::numeric_limits<double>::infinity());
+    fill_with(values, 0.0);
   }
-  run("attention", "attention_forward", shape, call.heads, call.queries);
-  if (parts.splits == 1) return;
+  parts.out.data = values.mutable_raw_data();
+  parts.out.batch = call.sums_batch * width;
+  parts.out.head = call.sums_head * width;
+  parts.out.row = width;
+  parts.out.column = 1;
+  parts.out.width = call.out.width;
+  parts.out.packed = width % 2 == 0 ? 1 : 0;
+  parts.out_split = places_ * width;
+  parts.log_sums = static_cast<float*>(sums.mutable_raw_data());
+  parts.sums_split = places_;
+}
+
+void AttentionLaunch::join_shares() {
+  // A place of sequences whose heads are rows is a batch here.
+  if (call.parts.rows_of_place > 1) {
+    call.out.batch = call.out.row * call.parts.rows_of_place;
+  }
   constexpr unsigned kJoinThreads = 128;
+  constexpr int64_t kRows = kJoinThreads / 32;
+  int64_t blocks = (places_ + kRows - 1) / kRows;
+  TAEDA_CHECK(blocks <= INT_MAX, op_, ": too many rows, ", places_);
   Grid grid;
   grid.threads = kJoinThreads;
-  int64_t blocks = (places_ + kJoinThreads / 32 - 1) / (kJoinThreads / 32);
-  TAEDA_CHECK(blocks <= INT_MAX, op_, ": too many rows, ", places_);
   grid.x = static_cast<unsigned>(blocks);
   DeviceGuard guard(device_.index);
   run_blocks({op_, "attention", "attention_join", "AttentionCall"},
              {stored_},
              grid,
              &call);
+}
+
+void AttentionLaunch::forward(const TensorBase& log_sums,
+                              std::optional<int64_t> splits) {
+  if (places_ == 0 || call.queries == 0 || batch_ == 0 || call.out.width == 0) {
+    return;
+  }
+  int64_t heads = call.heads;
+  bool turned = fold_heads();
+  TensorBase own = log_sums;
+  if (turned) own = make_tensor(op_, {places_ / heads, heads}, kFloat, device_);
+  if (log_sums.numel() > 0) {
+    call.log_sums = static_cast<float*>(own.mutable_raw_data());
+  }
+  AttentionShape shape = shape_of(width_, stored_, 1, call.queries);
+  call.parts.splits = shares_of(shape, splits);
+  TensorBase values, sums;
+  if (call.parts.splits > 1) add_shares(values, sums);
+  run("attention", "attention_forward", shape, call.heads, call.queries);
+  if (call.parts.splits > 1) join_shares();
+  if (turned) copy_into(log_sums, ops::t(own));
 }
 
 void AttentionLaunch::run(const char* header,

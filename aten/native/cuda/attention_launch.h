@@ -73,7 +73,9 @@ class AttentionLaunch {
   void check(const HeadTensor& query,
              const HeadTensor& key,
              const HeadTensor& value) const;
-  void fold_heads();
+  bool fold_heads();
+  void add_shares(TensorBase& values, TensorBase& sums);
+  void join_shares();
   int shares_of(const AttentionShape& shape, std::optional<int64_t> splits);
   void run(const char* header,
            const char* function,

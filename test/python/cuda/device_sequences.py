@@ -162,14 +162,33 @@ def test_shares_add_up_to_the_same_bits() -> None:
     assert taeda.equal(alone, one[:1])
 
 
+@pytest.mark.parametrize("keys", [[40, 3, 0, 64], [700, 20, 5, 300]])
+def test_one_query_of_each_sequence(keys: list[int]) -> None:
+    """Heads are rows of a tile, log sums are turned; some have no query."""
+    taeda.manual_seed(4)
+    lengths = [1, 1, 1, 0]
+    tensors = [rows(lengths, 6, 24), rows(keys, 2, 24), rows(keys, 2, 24)]
+    places, key_places = starts(lengths), starts(keys)
+
+    def compute(device, q, k, v, window=(-1, 0)):
+        to = places.to(device), key_places.to(device)
+        options = {"enable_gqa": True, "return_aux": AuxRequest(True)}
+        found = varlen_attn(q, k, v, *to, 1, max(keys), window_size=window, **options)
+        return found[0], found[1].nan_to_num(0, 0, 0)
+
+    both(taeda.float32, tensors, compute)
+    both(taeda.float16, tensors, lambda *x: compute(*x, window=(9, 0)))
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_pages_of_keys(dtype: taeda.dtype) -> None:
+@pytest.mark.parametrize("lengths", [[1, 3, 2], [1, 1, 1]])
+def test_pages_of_keys(dtype: taeda.dtype, lengths: list[int]) -> None:
     taeda.manual_seed(1)
     pool = [taeda.randn(11, 16, 2, 32).to(dtype) for _ in range(2)]
     used = taeda.tensor([40, 3, 64], dtype=taeda.int32)
     table = taeda.tensor([[7, 2, 0, 5], [9, 0, 0, 0], [1, 10, 3, 4]])
-    q = taeda.randn(6, 4, 32).to(dtype)
-    places = starts([1, 3, 2])
+    q = rows(lengths, 4, 32).to(dtype)
+    places = starts(lengths)
     options = {"enable_gqa": True, "window_size": (-1, 0)}
 
     def run(device, kind, **others):
@@ -179,7 +198,7 @@ def test_pages_of_keys(dtype: taeda.dtype) -> None:
             *given,
             to[0],
             None,
-            3,
+            max(lengths),
             64,
             seqused_k=to[1],
             block_table=to[2],
