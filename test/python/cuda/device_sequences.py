@@ -7,6 +7,7 @@ import taeda
 from taeda.nn.attention import SDPBackend, bias, sdpa_kernel
 from taeda.nn.attention.varlen import AuxRequest, varlen_attn, varlen_attn_out
 from taeda.nn.functional import scaled_dot_product_attention as attend
+from taeda.utils.flop_counter import FlopCounterMode
 
 Tensor = taeda.Tensor
 
@@ -249,6 +250,21 @@ def test_dropout_is_the_same_in_both_directions() -> None:
     # The gradient of the weights goes through those that were kept.
     expected = taeda.autograd.grad(full, q, taeda.where(kept, grad / (1 - p), 0.0))[0]
     assert taeda.allclose(got, expected, atol=1e-5)
+
+
+def test_work_is_counted() -> None:
+    q = rows([2, 3], 4, 8).cuda().requires_grad_()
+    k = rows([5, 1], 2, 8).cuda()
+    places, ends = starts([2, 3]).cuda(), starts([5, 1]).cuda()
+    with FlopCounterMode(display=False) as counter:
+        varlen_attn(q, k, k, places, ends, 3, 5, enable_gqa=True).sum().backward()
+    products = 4 * (2 * 5 + 3 * 1)
+    assert counter.get_total_flops() == 2 * products * 8 * (2 + 5)
+    with FlopCounterMode(display=False) as counter:
+        mask = bias.causal_lower_right(3, 7)
+        x = [taeda.randn(2, 2, n, 8, device="cuda") for n in (3, 7, 7)]
+        attend(*x, mask)
+    assert counter.get_total_flops() == 2 * 2 * 2 * 3 * 7 * 16
 
 
 def test_what_is_written_and_refused() -> None:
