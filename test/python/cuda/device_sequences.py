@@ -252,6 +252,18 @@ def test_dropout_is_the_same_in_both_directions() -> None:
     assert taeda.allclose(got, expected, atol=1e-5)
 
 
+def test_autocast() -> None:
+    """As in `scaled_dot_product_attention` of dense tensors."""
+    x = [taeda.randn(2, 2, n, 8, device="cuda") for n in (3, 7, 7)]
+    entries = [taeda.randn(n, 2, 8, device="cuda") for n in (4, 9)]
+    nt = taeda.nested.as_nested_tensor(entries, layout=taeda.jagged).transpose(1, 2)
+    for kind in (taeda.float16, taeda.bfloat16):
+        with taeda.autocast("cuda", dtype=kind):
+            assert attend(*x).dtype is kind
+            assert attend(*x, bias.causal_lower_right(3, 7)).dtype is kind
+            assert attend(nt, nt, nt).dtype is kind
+
+
 def test_work_is_counted() -> None:
     q = rows([2, 3], 4, 8).cuda().requires_grad_()
     k = rows([5, 1], 2, 8).cuda()

@@ -41,7 +41,7 @@ FILES = {
     "device_moves.py": 17,
     "device_indexing.py": 13,
     "device_attention.py": 44,
-    "device_sequences.py": 40,
+    "device_sequences.py": 41,
     "device_pooling.py": 24,
 }
 

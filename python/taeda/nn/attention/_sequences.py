@@ -48,6 +48,9 @@ def attend(
         for name in inference:
             if options.get(name) is not None:
                 raise RuntimeError(f"{name} is an inference-only parameter.")
+    if taeda.is_autocast_enabled("cuda"):
+        kind = taeda.get_autocast_dtype("cuda")
+        query, key, value = (t.to(kind) for t in (query, key, value))
     found = taeda.ops.aten._flash_attention_forward(
         query,
         key,
