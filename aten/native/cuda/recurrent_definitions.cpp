@@ -104,11 +104,16 @@ struct Layer {
   }
 };
 
+// Several for each step: without a call of an operator.
 Tensor rows(const Tensor& t, const Step& step) {
-  return ops::narrow(t, 0, step.row, step.count);
+  DimVector sizes(t.sizes().begin(), t.sizes().end());
+  DimVector strides(t.strides().begin(), t.strides().end());
+  sizes[0] = step.count;
+  return make_view(
+      t, sizes, strides, t.storage_offset() + step.row * strides[0]);
 }
 Tensor first(const Tensor& t, int64_t count) {
-  return ops::narrow(t, 0, 0, count);
+  return count == t.sizes()[0] ? t : rows(t, {0, count});
 }
 
 // The gates as far as input and biases tell. In a GRU the reset gate lies
