@@ -3,6 +3,8 @@
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/blas/gemm.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/gen/native/_flash_attention_backward.h>
+#include <taeda/gen/native/_flash_attention_forward.h>
 #include <taeda/gen/native/_scaled_dot_product_efficient_attention.h>
 #include <taeda/gen/native/_scaled_dot_product_efficient_attention_backward.h>
 #include <taeda/gen/native/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -178,5 +180,121 @@ void _scaled_dot_product_efficient_attention_backward_shape(
   plan.set(3, wanted, attn_bias.dtype());
 }
 TAEDA_SHAPE(_scaled_dot_product_efficient_attention_backward_shape);
+
+namespace {
+
+// Of sequences of one length, or of rows that some sequence has.
+template <class I>
+void check_rows(const Spec<I>& q,
+                const Spec<I>& k,
+                const Spec<I>& v,
+                bool behind,
+                bool paged) {
+  const auto bad = [&] {
+    int64_t dims = behind ? 3 : 4, of_keys = paged ? 4 : dims;
+    if (q.dim() != dims || k.dim() != of_keys || v.dim() != of_keys) {
+      return true;
+    }
+    auto at = [](const Spec<I>& t, int64_t d) {
+      return t.sizes()[static_cast<size_t>(t.dim() + d)];
+    };
+    size_t lead = k.sizes().size() - 1;
+    return at(k, -2) == 0 || !(at(q, -2) % at(k, -2) == 0) ||
+           !(at(k, -1) == at(q, -1)) ||
+           !(v.sizes().slice(0, lead) == k.sizes().slice(0, lead)) ||
+           (!behind && !paged && !(q.sizes()[0] == k.sizes()[0]));
+  };
+  TAEDA_CHECK(!bad(),
+              "_flash_attention: expected query, key and value of [rows, "
+              "heads, width] with cum_seq_q, else of [batch, rows, heads, "
+              "width], got ",
+              q.sizes(),
+              ", ",
+              k.sizes(),
+              " and ",
+              v.sizes());
+}
+
+template <class I>
+Dims<I> wide_as(const Spec<I>& query, const Spec<I>& value) {
+  Dims<I> sizes(query.sizes());
+  sizes.back() = value.sizes().back();
+  return sizes;
+}
+
+// Log sums, [heads, rows] or [batch, heads, rows].
+template <class I>
+Dims<I> sums_of(const Spec<I>& query) {
+  const ArrayRef<I> n = query.sizes();
+  if (n.size() == 3) return {n[1], n[0]};
+  return {n[0], n[2], n[1]};
+}
+
+}  // namespace
+
+template <class I>
+void _flash_attention_forward_shape(const Spec<I>& query,
+                                    const Spec<I>& key,
+                                    const Spec<I>& value,
+                                    const Spec<I>& cum_seq_q,
+                                    const Spec<I>& cum_seq_k,
+                                    I,
+                                    I,
+                                    double dropout_p,
+                                    bool,
+                                    bool,
+                                    std::optional<double>,
+                                    std::optional<I>,
+                                    std::optional<I>,
+                                    const Spec<I>&,
+                                    const Spec<I>&,
+                                    const Spec<I>& block_table,
+                                    std::optional<int64_t>,
+                                    Plan<I>& plan) {
+  check_dropout(dropout_p);
+  bool behind = cum_seq_q.defined(), paged = block_table.defined();
+  TAEDA_CHECK(paged || behind == cum_seq_k.defined(),
+              "_flash_attention_forward: expected cum_seq_q and cum_seq_k, or "
+              "neither");
+  check_rows(query, key, value, behind, paged);
+  plan.set(0, wide_as(query, value), query.dtype());
+  plan.set(1, sums_of(query), kFloat);
+  plan.set(2, Dims<I>{I(2)}, kUInt64);
+  plan.set(3, Dims<I>{}, kUInt64);
+  plan.set(4, Dims<I>{I(0)}, query.dtype());
+}
+TAEDA_SHAPE(_flash_attention_forward_shape);
+
+template <class I>
+void _flash_attention_backward_shape(const Spec<I>& grad_out,
+                                     const Spec<I>& query,
+                                     const Spec<I>& key,
+                                     const Spec<I>& value,
+                                     const Spec<I>& out,
+                                     const Spec<I>& logsumexp,
+                                     const Spec<I>&,
+                                     const Spec<I>&,
+                                     I,
+                                     I,
+                                     double dropout_p,
+                                     bool,
+                                     const Spec<I>&,
+                                     const Spec<I>&,
+                                     std::optional<double>,
+                                     std::optional<I>,
+                                     std::optional<I>,
+                                     Plan<I>& plan) {
+  constexpr std::string_view kName = "_flash_attention_backward";
+  check_dropout(dropout_p);
+  check_rows(query, key, value, query.dim() == 3, false);
+  const Dims<I> wanted = wide_as(query, value), sums = sums_of(query);
+  check_shape(kName, "grad_out", grad_out, ArrayRef<I>(wanted));
+  check_shape(kName, "out", out, ArrayRef<I>(wanted));
+  check_shape(kName, "logsumexp", logsumexp, ArrayRef<I>(sums));
+  plan.set(0, query.sizes(), query.dtype());
+  plan.set(1, key.sizes(), query.dtype());
+  plan.set(2, value.sizes(), query.dtype());
+}
+TAEDA_SHAPE(_flash_attention_backward_shape);
 
 }  // namespace taeda::native

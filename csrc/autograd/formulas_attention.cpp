@@ -11,6 +11,7 @@
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/transpose.h>
+#include <taeda/gen/sym/_flash_attention_backward.h>
 
 namespace taeda::autograd {
 
@@ -125,6 +126,50 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_attention_gradients(
   Tensor of_bias;
   if (wanted[3]) of_bias = all.scores;
   return {all.query, joined(all.key), joined(all.value), of_bias};
+}
+
+std::tuple<Tensor, Tensor, Tensor> flash_attention_gradients(
+    const Tensor& grad,
+    const Tensor& query,
+    const Tensor& key,
+    const Tensor& value,
+    const Tensor& output,
+    const Tensor& log_sums,
+    const Tensor& query_starts,
+    const Tensor& key_starts,
+    const SymInt& queries,
+    const SymInt& keys,
+    double dropout_p,
+    bool is_causal,
+    const Tensor& drawn,
+    const Tensor& unused,
+    std::optional<double> scale,
+    const std::optional<SymInt>& left,
+    const std::optional<SymInt>& right) {
+  TAEDA_CHECK_AS(NotImplemented,
+                 !grad_enabled(),
+                 "the derivative for '_flash_attention_backward' is not "
+                 "implemented");
+  auto given = [&](const Tensor& starts) {
+    return starts.defined() ? starts : unused;
+  };
+  return sym::_flash_attention_backward(grad,
+                                        query,
+                                        key,
+                                        value,
+                                        output,
+                                        log_sums,
+                                        given(query_starts),
+                                        given(key_starts),
+                                        queries,
+                                        keys,
+                                        dropout_p,
+                                        is_causal,
+                                        drawn,
+                                        unused,
+                                        scale,
+                                        left,
+                                        right);
 }
 
 }  // namespace taeda::autograd

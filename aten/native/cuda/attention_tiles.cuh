@@ -71,10 +71,26 @@ struct HeadRows {
   const void* data;
   Long row, column;
   int width, packed;
+
+  __device__ inline Long place(int number) const { return number * row; }
 };
-template <class S, int D, int kRows>
+// The same of rows that lie in pages, in no order.
+struct PagedRows {
+  const void* data;
+  Long row, column;
+  int width, packed;
+  const int* pages;  // or null
+  int page;
+  Long page_stride;
+
+  __device__ inline Long place(int number) const {
+    if (pages == nullptr) return number * row;
+    return pages[number / page] * page_stride + number % page * row;
+  }
+};
+template <class S, int D, int kRows, class Rows>
 __device__ inline void load_tile(S* tile,
-                                 const HeadRows& from,
+                                 const Rows& from,
                                  int first,
                                  int rows) {
   using Shape = TileShape<S, D>;
@@ -87,7 +103,8 @@ __device__ inline void load_tile(S* tile,
     const int left = first + row < rows ? from.width - column : 0;
     const int count = left < 0 ? 0 : left < kChunk ? left : kChunk;
     S* to = tile + Shape::place(row, column);
-    const S* begin = data + Long(first + row) * from.row + column * from.column;
+    const S* begin = data;
+    if (count > 0) begin += from.place(first + row) + column * from.column;
     if (from.packed != 0) {
       copy_async(
           to, count > 0 ? begin : data, count * static_cast<int>(sizeof(S)));

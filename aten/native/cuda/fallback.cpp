@@ -381,6 +381,8 @@ constexpr Quick kQuick[] = {
     {"convolution_backward", convolution_backward_by_cudnn},
     {"_scaled_dot_product_efficient_attention", attention},
     {"_scaled_dot_product_efficient_attention_backward", attention_backward},
+    {"_flash_attention_forward", attention_of_sequences},
+    {"_flash_attention_backward", attention_of_sequences_backward},
 };
 
 QuickKernel quick_kernel(const OperatorEntry& op) {

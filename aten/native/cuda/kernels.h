@@ -65,6 +65,13 @@ Definitions list_definitions();
 std::tuple<TensorBase, TensorBase> sort_rows(const TensorBase& rows,
                                              bool descending);
 
+// The same of the first `wanted` of each row alone, in the order of the
+// elements; whether that is quicker than a sort.
+bool selects_rows(const TensorBase& rows, int64_t wanted);
+std::tuple<TensorBase, TensorBase> select_rows(const TensorBase& rows,
+                                               int64_t wanted,
+                                               bool descending);
+
 template <class R, class... A>
 constexpr Definition defined_as(const char* op, R (*function)(A...)) {
   return {op, reinterpret_cast<void*>(function)};

@@ -233,22 +233,50 @@ Tensor spread(const char* op,
   return out;
 }
 
+// Of the input of a pool that chose elements.
+DeviceCall& chosen_back(DeviceCall& call,
+                        const Tensor& grad,
+                        const Tensor& indices,
+                        const Tensor& out) {
+  return call.tensor("grad", grad)
+      .tensor("indices", indices)
+      .tensor("result", out);
+}
+
 template <int64_t kDims>
 Tensor max_pool_backward(const Tensor& grad,
                          const Tensor& self,
-                         IntArrayRef,
-                         IntArrayRef,
-                         IntArrayRef,
-                         IntArrayRef,
+                         IntArrayRef kernel_size,
+                         IntArrayRef stride,
+                         IntArrayRef padding,
+                         IntArrayRef dilation,
                          bool,
                          const Tensor& indices) {
-  return spread("max_pool", grad, indices, self.sizes(), kDims, true);
+  Tensor out =
+      make_tensor("max_pool", self.sizes(), grad.dtype(), grad.device());
+  DeviceCall call(
+      "max_pool",
+      "pooling_gradients",
+      kDims == 2 ? "max_pool_back_at<2>(g, i);" : "max_pool_back_at<3>(g, i);");
+  call.list("kernel_size", kernel_size)
+      .list("stride", stride)
+      .list("padding", padding)
+      .list("dilation", dilation);
+  chosen_back(call, grad, indices, out).run(out.numel());
+  return out;
 }
 template <int64_t kDims>
 Tensor adaptive_max_backward(const Tensor& grad,
                              const Tensor& self,
                              const Tensor& indices) {
-  return spread("adaptive_max_pool", grad, indices, self.sizes(), kDims, true);
+  Tensor out = make_tensor(
+      "adaptive_max_pool", self.sizes(), grad.dtype(), grad.device());
+  DeviceCall call("adaptive_max_pool",
+                  "pooling_gradients",
+                  kDims == 2 ? "adaptive_max_back_at<2>(g, i);"
+                             : "adaptive_max_back_at<3>(g, i);");
+  chosen_back(call, grad, indices, out).run(out.numel());
+  return out;
 }
 template <int64_t kDims>
 Tensor fractional_backward(const Tensor& grad,

@@ -282,30 +282,6 @@ __device__ inline void adaptive_mean_at(const G& g, Long i) {
   g.result.write(i, sum / static_cast<V>(taps));
 }
 
-// Each element gets its share of the windows that it lies in.
-template <int kDims, class G>
-__device__ inline void adaptive_mean_back_at(const G& g, Long i) {
-  using V = typename decltype(g.self)::Value;
-  const Spatial out(g.grad_output.slot, kDims), in(g.result.slot, kDims);
-  Long at[kDims], window[kDims];
-  in.split(i % in.count(), at);
-  const Long plane = i / in.count() * out.count(), windows = out.count();
-  V sum = V(0);
-  for (Long w = 0; w < windows; ++w) {
-    out.split(w, window);
-    Long taps = 1;
-    for (Long d = 0; d < kDims; ++d) {
-      const Long begin = adaptive_begin(window[d], in.size(d), out.size(d));
-      const Long end = adaptive_end(window[d], in.size(d), out.size(d));
-      taps *= at[d] >= begin && at[d] < end ? end - begin : 0;
-    }
-    if (taps == 0) continue;
-    sum = static_cast<V>(sum +
-                         g.grad_output.flat(plane + w) / static_cast<V>(taps));
-  }
-  g.result.write(i, sum);
-}
-
 // The window of place `o` along a dim, and by what means are divided.
 struct Window {
   Long begin, end, size;
@@ -350,31 +326,6 @@ __device__ inline void mean_pool_at(const G& g, Long i) {
     sum = static_cast<V>(sum + g.self.flat(plane + number));
   }
   g.result.write(i, taps == 0 ? V(0) : sum / static_cast<V>(divisor));
-}
-
-template <int kDims, class G>
-__device__ inline void mean_pool_back_at(const G& g, Long i) {
-  using V = typename decltype(g.self)::Value;
-  const Spatial out(g.grad_output.slot, kDims), in(g.result.slot, kDims);
-  Long at[kDims], place[kDims];
-  in.split(i % in.count(), at);
-  const Long plane = i / in.count() * out.count(), windows = out.count();
-  V sum = V(0);
-  for (Long w = 0; w < windows; ++w) {
-    out.split(w, place);
-    Long divisor = 1;
-    bool inside = true;
-    for (Long d = 0; d < kDims && inside; ++d) {
-      const Window window = window_of(g, d, place[d], in.size(d));
-      inside = at[d] >= window.begin && at[d] < window.end;
-      divisor *= window.size;
-    }
-    if (!inside) continue;
-    if (!g.divisor_override.missing) divisor = g.divisor_override.integer();
-    sum = static_cast<V>(sum + g.grad_output.flat(plane + w) /
-                                   static_cast<V>(divisor));
-  }
-  g.result.write(i, sum);
 }
 
 // Elements that go to the places which `indices` names in their plane.

@@ -29,5 +29,9 @@ bool convolution_backward_by_cudnn(const IValue* values,
 bool attention(const IValue* values, const std::vector<TensorBase>& results);
 bool attention_backward(const IValue* values,
                         const std::vector<TensorBase>& results);
+bool attention_of_sequences(const IValue* values,
+                            const std::vector<TensorBase>& results);
+bool attention_of_sequences_backward(const IValue* values,
+                                     const std::vector<TensorBase>& results);
 
 }  // namespace taeda::cuda

@@ -1,12 +1,14 @@
 // Recurrent layers: products of all rows at once, then a product and a kernel
-// for each step.
+// for each step, which between them read and write nothing twice.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/rnn_layer.h>
 #include <taeda/c10/core/local_state.h>
 #include <taeda/gen/ops/add.h>
-#include <taeda/gen/ops/matmul.h>
+#include <taeda/gen/ops/addmm.h>
+#include <taeda/gen/ops/linear.h>
+#include <taeda/gen/ops/mm.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/sum.h>
@@ -69,6 +71,8 @@ struct Layer {
   ScalarType type;
   Tensor x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr;
   std::vector<Step> steps;
+  bool reverse;
+  bool even;  // whether all steps have as many rows
 
   Layer(int64_t mode,
         const Tensor& input,
@@ -91,56 +95,73 @@ struct Layer {
         b_ih(as_type(b_ih, type)),
         b_hh(as_type(b_hh, type)),
         w_hr(as_type(w_hr, type)),
-        steps(steps_of(counts, reverse)) {}
+        steps(steps_of(counts, reverse)),
+        reverse(reverse),
+        even(counts.empty() || counts.front() == counts.back()) {}
 
   Tensor empty(IntArrayRef sizes) const {
     return make_tensor("rnn", sizes, type, x.device());
   }
 };
 
+// Several for each step: without a call of an operator.
 Tensor rows(const Tensor& t, const Step& step) {
-  return ops::narrow(t, 0, step.row, step.count);
+  DimVector sizes(t.sizes().begin(), t.sizes().end());
+  DimVector strides(t.strides().begin(), t.strides().end());
+  sizes[0] = step.count;
+  return make_view(
+      t, sizes, strides, t.storage_offset() + step.row * strides[0]);
 }
 Tensor first(const Tensor& t, int64_t count) {
-  return ops::narrow(t, 0, 0, count);
+  return count == t.sizes()[0] ? t : rows(t, {0, count});
 }
 
-Tensor plus(const Tensor& t, const Tensor& bias) {
-  return bias.defined() ? Tensor(ops::add(t, bias)) : t;
+// The gates as far as input and biases tell. In a GRU the reset gate lies
+// between the two biases.
+Tensor input_gates(const Layer& l) {
+  if (!l.b_ih.defined()) return ops::linear(l.x, l.w_ih, std::nullopt);
+  if (l.mode == kGru) return ops::linear(l.x, l.w_ih, l.b_ih);
+  return ops::linear(l.x, l.w_ih, Tensor(ops::add(l.b_ih, l.b_hh)));
 }
 
 // Forward --------------------------------------------------------------------
 
 using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
-// One step's cells; `made` is what a projection would read.
-void run_cells(const Layer& l,
-               const Tensor& gates,
-               const Tensor& hidden,
-               const Tensor& state,
-               const Tensor& cell,
-               const Tensor& made) {
+// What the cells of a step read and write.
+struct Cells {
+  Tensor gates, hidden;
+  Tensor cell, kept;     // of an LSTM; of a GRU what is kept of `hidden`
+  Tensor state, result;  // undefined: a projection makes the state
+};
+
+void run_cells(const Layer& l, const Cells& s) {
   if (l.mode == kLstm) {
     DeviceCall("rnn", "recurrent", "lstm_at(g, i);")
-        .tensor("hidden", hidden)
-        .tensor("gates", gates)
-        .tensor("cell", cell)
-        .tensor("result", made)
-        .run(made.numel());
+        .tensor("hidden", s.hidden)
+        .tensor("gates", s.gates)
+        .tensor("cell", s.cell)
+        .tensor("kept", s.kept)
+        .tensor("state", s.state)
+        .tensor("result", s.result)
+        .run(s.result.numel());
   } else if (l.mode == kGru) {
     DeviceCall("rnn", "recurrent", "gru_at(g, i);")
-        .tensor("hidden", hidden)
-        .tensor("state", state)
-        .tensor("gates", gates)
-        .tensor("result", made)
-        .run(made.numel());
+        .tensor("hidden", s.hidden)
+        .tensor("bias", l.b_hh)
+        .tensor("gates", s.gates)
+        .tensor("kept", s.kept)
+        .tensor("state", s.state)
+        .tensor("result", s.result)
+        .run(s.result.numel());
   } else {
     DeviceCall("rnn", "recurrent", "plain_at(g, i);")
         .number("bends", l.mode == kTanh ? 1 : 0)
-        .tensor("hidden", hidden)
-        .tensor("gates", gates)
-        .tensor("result", made)
-        .run(made.numel());
+        .tensor("hidden", s.hidden)
+        .tensor("gates", s.gates)
+        .tensor("state", s.state)
+        .tensor("result", s.result)
+        .run(s.result.numel());
   }
 }
 
@@ -159,7 +180,7 @@ Five rnn_layer(int64_t mode,
   ExcludeKeysGuard as_given(DispatchKey::Autocast);
   Layer l(mode, input, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, counts, reverse);
   int64_t all = input.size(0), width = w_hh.size(0) / native::gates_of(mode);
-  Tensor gates = own(plus(ops::matmul(l.x, ops::t(l.w_ih)), l.b_ih), l.type);
+  Tensor gates = input_gates(l);
   Tensor out = l.empty({all, h0.size(1)});
   Tensor h = own(l.h0, l.type), extra = l.empty({0, 0});
   Tensor c = mode == kLstm ? own(l.c0, l.type) : l.empty({0, 0});
@@ -168,15 +189,16 @@ Five rnn_layer(int64_t mode,
   Tensor turned = ops::t(l.w_hh);
   for (const Step& step : l.steps) {
     Tensor state = first(h, step.count), result = rows(out, step);
-    Tensor hidden = plus(ops::matmul(state, turned), l.b_hh);
-    if (mode == kGru) copy_into(rows(extra, step), hidden);
-    Tensor cell = mode == kLstm ? first(c, step.count) : Tensor();
+    Cells cells{rows(gates, step), ops::mm(state, turned), {}, {}, {}, {}};
+    if (mode == kLstm) cells.cell = first(c, step.count);
+    if (mode == kLstm || mode == kGru) cells.kept = rows(extra, step);
     bool projects = l.w_hr.defined();
-    Tensor made = projects ? l.empty({step.count, width}) : result;
-    run_cells(l, rows(gates, step), hidden, state, cell, made);
-    if (mode == kLstm) copy_into(rows(extra, step), cell);
-    if (projects) copy_into(result, ops::matmul(made, ops::t(l.w_hr)));
-    copy_into(state, result);
+    if (!projects) cells.state = state;
+    cells.result = projects ? l.empty({step.count, width}) : result;
+    run_cells(l, cells);
+    if (!projects) continue;
+    copy_into(state, ops::mm(cells.result, ops::t(l.w_hr)));
+    copy_into(result, state);
   }
   return {out, h, c, gates, extra};
 }
@@ -186,9 +208,21 @@ Five rnn_layer(int64_t mode,
 using Eight =
     std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 
-// What the state was before each step, by replaying the steps.
+// What the state was before each step: that after the one before it, or, where
+// steps differ in rows, by replaying them.
 Tensor states_before(const Layer& l, const Tensor& start, const Tensor& after) {
-  Tensor before = l.empty(after.sizes()), state = own(start, l.type);
+  Tensor before = l.empty(after.sizes());
+  if (l.even && !l.steps.empty()) {
+    int64_t count = l.steps[0].count, others = after.size(0) - count;
+    int64_t from = l.reverse ? count : 0, to = count - from;
+    copy_into(rows(before, l.steps[0]), start);
+    if (others > 0) {
+      copy_into(ops::narrow(before, 0, to, others),
+                ops::narrow(after, 0, from, others));
+    }
+    return before;
+  }
+  Tensor state = own(start, l.type);
   for (const Step& step : l.steps) {
     copy_into(rows(before, step), first(state, step.count));
     copy_into(first(state, step.count), rows(after, step));
@@ -199,12 +233,16 @@ Tensor states_before(const Layer& l, const Tensor& start, const Tensor& after) {
 struct Backward {
   const Layer& l;
   Tensor y, dy;        // outputs; their gradients, if there are any
-  Tensor gates, side;  // activations, which become gradients; Forward's extra
+  Tensor gates, side;  // activations; Forward's extra
   Tensor dh, dc;
+  // Gradients of the gates on the input's side, and on the old state's.
+  Tensor changes{}, turned{};
   Tensor before{}, cells{}, dw_hr{};
 
   void run() {
     before = states_before(l, l.h0, y);
+    changes = l.empty(gates.sizes());
+    turned = l.mode == kGru ? l.empty(gates.sizes()) : changes;
     if (l.mode == kLstm) cells = states_before(l, l.c0, side);
     if (l.w_hr.defined()) {
       dw_hr = zeros(l.w_hr.sizes(), l.type, l.x.device());
@@ -217,58 +255,78 @@ struct Backward {
     int64_t width = side.size(1);
     Tensor out = ops::narrow(rows(gates, step), 1, 3 * width, width);
     Tensor made = ops::mul(out, ops::tanh(rows(side, step)));
-    copy_into(dw_hr, ops::add(dw_hr, ops::matmul(ops::t(total), made)));
-    return ops::matmul(total, l.w_hr);
+    copy_into(dw_hr, ops::add(dw_hr, ops::mm(ops::t(total), made)));
+    return ops::mm(total, l.w_hr);
+  }
+
+  // The gradient of the state before becomes `made`, the other sequences'
+  // stays.
+  void set_state(const Step& step, const Tensor& made) {
+    if (l.even) {
+      dh = made;
+    } else {
+      copy_into(first(dh, step.count), made);
+    }
   }
 
   void back(const Step& step) {
     Tensor state = first(dh, step.count), own_gates = rows(gates, step);
-    Tensor grad = own(state, l.type);
-    if (dy.defined()) copy_into(grad, ops::add(grad, rows(dy, step)));
-    Tensor turned = own_gates, direct;
+    Tensor grad, change = rows(changes, step);
+    if (dy.defined()) grad = rows(dy, step);
     if (l.mode == kLstm) {
-      if (l.w_hr.defined()) grad = projected(step, grad);
+      if (l.w_hr.defined()) {
+        Tensor total = grad.defined() ? Tensor(ops::add(state, grad)) : state;
+        state = projected(step, total);
+        grad = Tensor();
+      }
       DeviceCall("rnn", "recurrent", "lstm_back_at(g, i);")
           .tensor("grad", grad)
+          .tensor("state", state)
+          .tensor("gates", own_gates)
           .tensor("cell", rows(side, step))
           .tensor("old", rows(cells, step))
           .tensor("grad_cell", first(dc, step.count))
-          .tensor("gates", own_gates)
-          .run(grad.numel());
+          .tensor("change", change)
+          .run(state.numel());
+      set_state(step, ops::mm(change, l.w_hh));
     } else if (l.mode == kGru) {
-      turned = rows(side, step);
+      Tensor direct = l.empty(state.sizes()), to_state = rows(turned, step);
       DeviceCall("rnn", "recurrent", "gru_back_at(g, i);")
           .tensor("old", rows(before, step))
           .tensor("grad", grad)
-          .tensor("hidden", turned)
+          .tensor("state", state)
           .tensor("gates", own_gates)
-          .run(grad.numel());
-      direct = grad;
+          .tensor("kept", rows(side, step))
+          .tensor("direct", direct)
+          .tensor("turned", to_state)
+          .tensor("change", change)
+          .run(state.numel());
+      set_state(step, ops::addmm(direct, to_state, l.w_hh, 1, 1));
     } else {
       DeviceCall("rnn", "recurrent", "plain_back_at(g, i);")
           .number("bends", l.mode == kTanh ? 1 : 0)
           .tensor("grad", grad)
-          .tensor("state", rows(y, step))
-          .tensor("gates", own_gates)
-          .run(grad.numel());
+          .tensor("state", state)
+          .tensor("result", rows(y, step))
+          .tensor("change", change)
+          .run(state.numel());
+      set_state(step, ops::mm(change, l.w_hh));
     }
-    copy_into(state, plus(ops::matmul(turned, l.w_hh), direct));
   }
 
   // What all steps together say about input and parameters.
   Eight results() const {
-    const Tensor& turned = l.mode == kGru ? side : gates;
     Tensor db_ih, db_hh;
     if (l.b_ih.defined()) {
       int64_t along[] = {0};
-      db_ih = ops::sum(gates, IntArrayRef(along));
+      db_ih = ops::sum(changes, IntArrayRef(along));
       db_hh = ops::sum(turned, IntArrayRef(along));
     }
-    return {ops::matmul(gates, l.w_ih),
+    return {ops::mm(changes, l.w_ih),
             dh,
             dc,
-            ops::matmul(ops::t(gates), l.x),
-            ops::matmul(ops::t(turned), before),
+            ops::mm(ops::t(changes), l.x),
+            ops::mm(ops::t(turned), before),
             db_ih,
             db_hh,
             dw_hr};
@@ -301,10 +359,10 @@ Eight rnn_layer_backward(const OptionalTensor& grad_out,
   ExcludeKeysGuard as_given(DispatchKey::Autocast);
   Layer l(mode, input, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, counts, reverse);
   Backward b{l,
-             own(output, l.type),
-             own(grad_out, l.type),
-             own(gates, l.type),
-             own(extra, l.type),
+             as_type(output, l.type),
+             as_type(grad_out, l.type),
+             as_type(gates, l.type),
+             as_type(extra, l.type),
              started(l, grad_h, l.h0),
              mode == kLstm ? started(l, grad_c, l.c0) : Tensor()};
   b.run();

@@ -3,14 +3,17 @@
 #include <taeda/aten/native/ctc_loss.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/aten/native/cuda/ordered.h>
 #include <taeda/aten/native/rearranging.h>
 #include <taeda/gen/ops/_ctc_loss.h>
 #include <taeda/gen/ops/_ctc_loss_backward.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/amin.h>
 #include <taeda/gen/ops/arange.h>
+#include <taeda/gen/ops/clamp.h>
 #include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/cumsum.h>
+#include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/permute.h>
 #include <taeda/gen/ops/reshape.h>
@@ -31,7 +34,7 @@ using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
 // Bags -----------------------------------------------------------------------
 
-constexpr int64_t kMax = 2;
+constexpr int64_t kMean = 1, kMax = 2;
 
 Tensor filled(IntArrayRef sizes,
               ScalarType dtype,
@@ -74,6 +77,53 @@ Four embedding_bag(const Tensor& weight,
       .run(out.numel());
   if (mode != kMax) maxima = filled({0}, kLong, weight, 0);
   return {out, bag_of, sizes, maxima};
+}
+
+// A row for each use, which the table's rows add up in the order of the uses.
+// Rows that have a factor are float where the gradient has 16 bits.
+Tensor embedding_bag_dense_backward(const Tensor& grad,
+                                    const Tensor& indices,
+                                    const Tensor& offset2bag,
+                                    const Tensor& bag_size,
+                                    const Tensor& maxima,
+                                    int64_t rows,
+                                    bool scale_grad_by_freq,
+                                    int64_t mode,
+                                    const OptionalTensor& per_sample_weights,
+                                    int64_t padding_idx) {
+  constexpr const char* kName = "_embedding_bag_dense_backward";
+  int64_t width = grad.size(1);
+  ScalarType type = grad.dtype();
+  bool factors = per_sample_weights && per_sample_weights->defined();
+  bool scaled = factors || mode == kMean || scale_grad_by_freq;
+  if (scaled && is_reduced_floating(type)) type = kFloat;
+  Tensor out = filled({rows, width}, type, grad, 0);
+  int64_t uses = mode == kMax ? grad.size(0) : indices.numel();
+  if (uses * width == 0) return ops::_to_copy(out, grad.dtype());
+  Tensor source = make_tensor(kName, {uses, width}, type, grad.device());
+  DeviceCall(kName, "sequences", "bag_back_at(g, i);")
+      .number("mode", mode)
+      .number("padding_idx", padding_idx)
+      .tensor("grad", grad)
+      .tensor("indices", indices)
+      .tensor("offset2bag", offset2bag)
+      .tensor("bag_size", bag_size)
+      .tensor("per_sample_weights", factors ? *per_sample_weights : Tensor())
+      .tensor("result", source)
+      .run(source.numel());
+  if (mode == kMax) {
+    write_elements({kName, 0, maxima, source, 1, Combine::Add, {}}, out);
+    return out;
+  }
+  Tensor seen;
+  if (scale_grad_by_freq) seen = filled({rows}, kLong, grad, 0);
+  write_rows({kName, 0, indices, source, 1, Combine::Add, seen}, out);
+  if (scale_grad_by_freq) {
+    Tensor least = ops::clamp(seen, Scalar(1), std::nullopt);
+    out = ops::div(out, ops::reshape(least, {rows, 1}));
+  }
+  return out.dtype() == grad.dtype() ? out
+                                     : Tensor(ops::_to_copy(out, grad.dtype()));
 }
 
 // Sequences ------------------------------------------------------------------
@@ -263,6 +313,7 @@ Tensor hash_tensor(const Tensor& self, IntArrayRef dim, bool keepdim, int64_t) {
 Definitions sequence_definitions() {
   static const Definition all[] = {
       defined_as("_embedding_bag", embedding_bag),
+      defined_as("_embedding_bag_dense_backward", embedding_bag_dense_backward),
       defined_as("_ctc_loss", ctc_loss),
       defined_as("_ctc_loss_backward", ctc_loss_backward),
       defined_as("_ctc_loss.Tensor", ctc_loss_of_tensors),

@@ -51,36 +51,28 @@ __device__ inline void bag_at(const G& g, Long i) {
   if (column == 0) g.sizes.write(b, size);
 }
 
-// Each element of the table sums the gradients of its uses.
+// What each use of a row has for its gradient; of the largest (maxima), what
+// each bag has for the element that it chose.
 template <class G>
 __device__ inline void bag_back_at(const G& g, Long i) {
   using V = typename decltype(g.grad)::Value;
-  const Long width = g.grad.size(1), bags = g.grad.size(0);
-  const Long row = i / width, column = i % width;
-  const Long mode = g.mode.integer();
-  V sum = V(0);
-  if (mode == kBagMax) {
-    for (Long b = 0; b < bags; ++b) {
-      const bool own = g.maximum_indices.flat(b * width + column) == row;
-      if (own && g.bag_size.flat(b) > 0) sum += g.grad.at(b, column);
-    }
-    return g.result.write(i, sum);
+  const Long width = g.grad.size(1), column = i % width, k = i / width;
+  if (g.mode.integer() == kBagMax) {
+    g.result.write(i, g.bag_size.flat(k) > 0 ? g.grad.at(k, column) : V(0));
+    return;
   }
-  Long uses = 0;
-  for (Long k = 0; k < g.indices.numel(); ++k) {
-    if (g.indices.flat(k) != row) continue;
-    ++uses;
-    const Long b = g.offset2bag.flat(k);
-    if (row == g.padding_idx.integer() || b >= bags) continue;
-    V scale = V(1);
+  const Long b = g.offset2bag.flat(k);
+  V value = V(0);
+  if (g.indices.flat(k) != g.padding_idx.integer() && b < g.grad.size(0)) {
+    value = g.grad.at(b, column);
     if constexpr (!decltype(g.per_sample_weights)::missing) {
-      scale = static_cast<V>(g.per_sample_weights.flat(k));
+      value *= static_cast<V>(g.per_sample_weights.flat(k));
     }
-    if (mode == kBagMean) scale /= static_cast<V>(g.bag_size.flat(b));
-    sum += scale * g.grad.at(b, column);
+    if (g.mode.integer() == kBagMean) {
+      value /= static_cast<V>(g.bag_size.flat(b));
+    }
   }
-  if (g.scale_grad_by_freq.truth() && uses > 0) sum /= static_cast<V>(uses);
-  g.result.write(i, sum);
+  g.result.write(i, value);
 }
 
 template <class G>

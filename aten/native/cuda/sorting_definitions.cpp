@@ -72,11 +72,26 @@ Pair sort(const Tensor& self, int64_t dim, bool descending) {
   return sort_stable(self, true, dim, descending);
 }
 
+// What is selected stands in the order of the elements, so that a stable sort
+// of it has equal ones in their order.
+Pair topk_selected(const Tensor& self, int64_t k, int64_t dim, bool largest) {
+  Tensor rows = ops::contiguous(ops::transpose(self, dim, -1));
+  auto [values, indices] = select_rows(rows, k, largest);
+  auto [sorted, order] = sort_stable(values, true, -1, largest);
+  Tensor places = ops::gather(indices, -1, order);
+  return {ops::contiguous(ops::transpose(sorted, dim, -1)),
+          ops::contiguous(ops::transpose(places, dim, -1))};
+}
+
 Pair topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool) {
   if (self.dim() == 0) {
     Tensor place = ops::empty_like(self, kLong);
     fill_with(place, 0);
     return {ops::clone(self), place};
+  }
+  dim = wrapped(dim, self);
+  if (self.numel() > 0 && selects_rows(ops::transpose(self, dim, -1), k)) {
+    return topk_selected(self, k, dim, largest);
   }
   auto [values, indices] = sort_stable(self, true, dim, largest);
   return {ops::contiguous(ops::narrow(values, dim, 0, k)),

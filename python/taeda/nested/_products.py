@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda.nn.attention._sequences import attend, takes
 
 from ._padding import from_padded, padded
 from ._rules import require_same
@@ -152,11 +153,36 @@ def _attention(
         for other in (key, value):
             require_same("scaled_dot_product_attention", query, other)
         return query._like(func(*(t._values for t in three), **options))
+    found = _attention_at_once(three, dropout_p, is_causal, scale, enable_gqa)
+    if found is not None:
+        return query._like(found)
     found = [
         func(*(t.unsqueeze(0) for t in entries), **options).squeeze(0)
         for entries in zip(*(t.unbind() for t in three), strict=True)
     ]
     return query._like(taeda.cat(found, 1))
+
+
+def _attention_at_once(three, dropout_p, is_causal, scale, enable_gqa) -> Tensor | None:
+    """All sequences by one kernel, where it has the case."""
+    query, key, _ = three
+    rows = [t._values.transpose(0, 1) for t in three]
+    # Of other lengths the kernel aligns ends, where this aligns begins.
+    aligned = not is_causal or query._ragged.size == key._ragged.size
+    whole = query._ragged.lengths is None and key._ragged.lengths is None
+    if not (aligned and whole and takes(*rows, enable_gqa)):
+        return None
+    found, _ = attend(
+        *rows,
+        query._ragged.starts(),
+        key._ragged.starts(),
+        query._ragged.longest(),
+        key._ragged.longest(),
+        dropout_p,
+        (-1, 0 if is_causal else -1),
+        scale=scale,
+    )
+    return found.transpose(0, 1)
 
 
 RULES = {

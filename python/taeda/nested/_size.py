@@ -92,7 +92,7 @@ class Ragged:
         size: the size of another device's copy of the same raggedness.
     """
 
-    __slots__ = ("_known", "lengths", "offsets", "size")
+    __slots__ = ("_known", "_starts", "lengths", "offsets", "size")
 
     def __init__(
         self, offsets: Tensor, lengths: Tensor | None = None, size=None
@@ -103,6 +103,7 @@ class Ragged:
         fresh = size or NestedInt(next(_numbers))
         self.size = vars(source).setdefault("_ragged_size", fresh)
         self._known: list | None = None
+        self._starts: Tensor | None = None
 
     def __len__(self) -> int:
         return self.offsets.shape[0] - 1
@@ -117,6 +118,12 @@ class Ragged:
                 lengths = self.lengths.tolist()
             self._known = list(zip(begins, lengths, strict=False))
         return self._known
+
+    def starts(self) -> Tensor:
+        """The offsets in 32 bits, as kernels of attention read them."""
+        if self._starts is None:
+            self._starts = self.offsets.int()
+        return self._starts
 
     def longest(self) -> int:
         return max((length for _, length in self.spans()), default=0)

@@ -236,6 +236,64 @@ _attention = "_scaled_dot_product_efficient_attention"
 register_flop_formula(getattr(_aten, _attention))(sdpa_flop)
 register_flop_formula(getattr(_aten, f"{_attention}_backward"))(sdpa_backward_flop)
 
+
+def _lengths(starts, count: int, longest: int) -> list[int]:
+    """Of each sequence; the longest's where there are no values to read."""
+    if starts.device.type == "meta":
+        return [longest] * count
+    return starts.diff().tolist()
+
+
+def _sequence_shapes(
+    query, key, value, starts, key_starts, longest, longest_key, used=None
+) -> list[tuple]:
+    """Query, key and value of each sequence, as `sdpa_flop_count` takes them."""
+    (heads, width), (own, out) = query.shape[-2:], value.shape[-2:]
+    if starts is None or starts.numel() == 0:
+        batch, places = query.shape[:2]
+        others = key.shape[1]
+        pairs, count = [(places, others)], batch
+    else:
+        count = starts.shape[0] - 1
+        keys = [longest_key] * count
+        if used is not None and used.device.type != "meta":
+            keys = used.tolist()
+        elif used is None and key_starts is not None:
+            keys = _lengths(key_starts, count, longest_key)
+        pairs = list(zip(_lengths(starts, count, longest), keys, strict=True))
+        count = 1
+    return [
+        ((count, heads, l, width), (count, own, s, width), (count, own, s, out))
+        for l, s in pairs
+    ]
+
+
+def _flash_attention_flop(
+    query, key, value, starts, key_starts, longest, longest_key, *args, **kwargs
+) -> int:
+    """Of attention over sequences; masks are not counted off."""
+    lengths = starts, key_starts, longest, longest_key, kwargs.get("seqused_k")
+    return sum(
+        sdpa_flop_count(*shapes)
+        for shapes in _sequence_shapes(query, key, value, *lengths)
+    )
+
+
+def _flash_attention_backward_flop(
+    grad_out, query, key, value, out, logsumexp, *lengths, **kwargs
+) -> int:
+    """Of its gradients."""
+    found = _sequence_shapes(query, key, value, *lengths[:4])
+    return sum(sdpa_backward_flop_count((*q[:3], v[3]), q, k, v) for q, k, v in found)
+
+
+register_flop_formula(_aten._flash_attention_forward, get_raw=True)(
+    _flash_attention_flop
+)
+register_flop_formula(_aten._flash_attention_backward, get_raw=True)(
+    _flash_attention_backward_flop
+)
+
 # The counter -------------------------------------------------------------------------
 
 _SUFFIXES = ("", "K", "M", "B", "T")

@@ -100,3 +100,25 @@ def test_gradients_of_tables(dtype: taeda.dtype) -> None:
             assert taeda.allclose(got.double(), want, rtol=bound, atol=bound)
     none = gradient(weight.cuda(), places[:0].cuda())
     assert none.dtype is dtype and not none.any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_selections_of_long_rows(dtype: taeda.dtype) -> None:
+    """The first of a stable sort, without sorting all."""
+    x = drawn(2 * 2100, dtype).view(2, 2100)
+    largest = dtype.itemsize != 4
+    order = x.sort(dim=1, descending=largest, stable=True)
+    for k in (1, 50):
+        got = x.cuda().topk(k, largest=largest)
+        assert taeda.equal(got.indices.cpu(), order.indices[:, :k])
+        values, expected = got.values.cpu(), order.values[:, :k]
+        if x.is_floating_point():
+            values, expected = values.nan_to_num(9e4), expected.nan_to_num(9e4)
+        assert taeda.equal(values, expected)
+
+
+def test_selections_along_other_dims() -> None:
+    x = drawn(3 * 2500, taeda.float32).view(2500, 3)
+    got = x.cuda().topk(5, dim=0)
+    want = x.sort(dim=0, descending=True, stable=True).indices[:5]
+    assert taeda.equal(got.indices.cpu(), want)

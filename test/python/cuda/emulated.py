@@ -36,13 +36,15 @@ FILES = {
     "device_backward.py": 17,
     "device_rows.py": 30,
     "device_optimizers.py": 20,
-    "device_sorting.py": 20,
+    "device_sorting.py": 30,
     "device_lists.py": 31,
     "device_amp.py": 14,
     "device_scans.py": 20,
     "device_moves.py": 17,
     "device_indexing.py": 13,
     "device_attention.py": 44,
+    "device_sequences.py": 41,
+    "device_pooling.py": 24,
 }
 
 

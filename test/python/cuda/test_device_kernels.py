@@ -17,6 +17,7 @@ ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
     [
         ("device_kernels.py", 30),
         ("device_layers.py", 15),
+        ("device_pooling.py", 10),
         ("device_scans.py", 20),
         ("device_indexing.py", 10),
     ],

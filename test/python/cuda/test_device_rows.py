@@ -16,7 +16,7 @@ from test_device_kernels import ARCHITECTURES
     [
         ("device_rows.py", 4),
         ("device_optimizers.py", 4),
-        ("device_sorting.py", 4),
+        ("device_sorting.py", 5),
         ("device_moves.py", 6),
         ("device_lists.py", 10),
     ],

@@ -8,6 +8,7 @@ from taeda._choice import Choice
 
 from .. import functional as F
 from .._native import warn
+from ._sequences import attend, takes
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 
@@ -72,10 +73,23 @@ class CausalBias(Tensor):
             raise ValueError("CausalBias should not be used with causal=True")
         square = attn_mask.seq_len_q == attn_mask.seq_len_kv
         known = square or attn_mask.variant is CausalVariant.UPPER_LEFT
+        lengths = attn_mask.seq_len_q, attn_mask.seq_len_kv
+        fits = query.ndim == key.ndim == value.ndim == 4 and lengths == (
+            query.size(2),
+            key.size(2),
+        )
+        if not known and fits and query.size(0) == key.size(0):
+            rows = [t.transpose(1, 2) for t in (query, key, value)]
+            if takes(*rows, enable_gqa):
+                found, _ = attend(
+                    *rows, None, None, *lengths, dropout_p, (-1, 0), scale=scale
+                )
+                return found.transpose(1, 2)
         mask = None if known else attn_mask._materialize(query.device)
-        attend = F.scaled_dot_product_attention
         options = {"scale": scale, "enable_gqa": enable_gqa}
-        return attend(query, key, value, mask, dropout_p, known, **options)
+        return F.scaled_dot_product_attention(
+            query, key, value, mask, dropout_p, known, **options
+        )
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
