@@ -3,7 +3,8 @@
 Each random program (`programs.py`) is run twice on inputs of the first sizes and twice
 on longer ones, of which the first may make sizes symbols. It is compiled with the
 default backend or the one that TAEDA_FUZZ_BACKEND names, or its backward pass is
-(compiled autograd), or both. A difference counts when it
+(compiled autograd), or both. Calls do not wait for kernels, in whose place tiles run,
+unless TAEDA_FUZZ_BLOCKING=1. A difference counts when it
 is larger than what the program's own results move by where its floating-point inputs
 are changed in their last places, as they do behind comparisons and roundings. One that
 is gone where kernels round 16-bit results as eager calls do is noted with its seed.
@@ -24,6 +25,7 @@ from taeda._dynamo import compiled_autograd
 from taeda.compiler import config
 
 BACKEND = os.environ.get("TAEDA_FUZZ_BACKEND")
+BLOCKING = os.environ.get("TAEDA_FUZZ_BLOCKING") == "1"
 ERRORS = (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError)
 # The error of a few dozen operations in each dtype, relative to the largest element.
 BOUNDS = {taeda.float32: 2e-5, taeda.float64: 1e-12, taeda.bfloat16: 4e-2}
@@ -181,6 +183,8 @@ def attempt(source: random.Random) -> bool | str:
     program = Grower(source).grow(source.randrange(2, 14))
     function = program.function()
     options = {} if BACKEND is None else {"backend": BACKEND}
+    if BLOCKING:
+        options["options"] = {"blocking": True}
     dynamic = source.choice((None, None, True, False))
     mode = source.choice(("forward", "inside", "both", "backward"))
     inside = mode == "inside"

@@ -560,6 +560,12 @@ void finish(Capture& c, Ref result) {
     }
     for (auto& f : c.frames) describe_frame(c, recipes, *f);
   }
+  if (auto modes = c.changed_function_modes()) {
+    c.entry.modes_at_end.emplace();
+    for (const Ref& each : *modes) {
+      c.entry.modes_at_end->push_back(recipes.of(each.get()));
+    }
+  }
   Effects(c, recipes).all();
   // Numbers that come from data: programs over them need their values.
   const std::vector<Call>& calls = c.entry.graph.calls();

@@ -59,6 +59,8 @@ std::string Guards::name(int place) const {
       return "L['stack" + std::to_string(s.index) + "']";
     case Do::Constant:
       return PyDict_Check(s.object.get()) ? "G" : key;
+    case Do::FunctionMode:
+      return "function_modes[" + std::to_string(s.index) + "]";
     case Do::InstanceItem:
     case Do::Attribute:
       return name(s.parent) + "." + std::string(key, 1, key.size() - 2);

@@ -303,7 +303,7 @@ Ref call(Machine& m,
     if (Ref out = call_by_names(m, callable, args, count)) return out;
   }
   if (c == nullptr) {
-    return checked(PyObject_Vectorcall(callable, args, count, names));
+    return call_in_frames(m.frames, callable, args, count, names);
   }
   if (Py_TYPE(callable) == &PyMethod_Type) {
     std::vector<PyObject*> all{PyMethod_GET_SELF(callable)};
