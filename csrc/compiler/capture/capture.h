@@ -267,6 +267,7 @@ struct Capture {
   // Where the program stands.
   void note_place(Call& call) const;
   Argument object_argument(PyObject* value);
+  Ref subclasses_of(PyObject* cls);
   void enter_function_modes(const std::vector<Ref>& outer);
   std::optional<std::vector<Ref>> changed_function_modes() const;
   PyObject* record(PyObject* function, PyObject* args, PyObject* kwargs);
@@ -338,6 +339,7 @@ struct Capture {
   Ref shadow_partial(PyObject* outer, int place);
   Ref shadow_reference(PyObject* outer, int place);
   Ref shadow_thread_local(PyObject* outer, int place);
+  Ref shadow_view(PyObject* outer, int place, const char* name);
   Ref shadow_of_proxy(PyObject* outer, int place, const Ref& shown);
   Ref part_of(PyObject* outer, int place, const char* name);
   Ref tensor(PyObject* outer, int place);

@@ -86,7 +86,7 @@ def _last_mode():
 
 
 # Note [Frames of calls]: its line is its first one.
-_passing = lambda function, args, kwargs: function(*args, **kwargs) # noqa
+_passing = lambda function, args, kwargs: function(*args, **kwargs)
 
 
 @functools.cache
@@ -177,7 +177,7 @@ def _unsafe():
     names = (
         "_push_saved_tensors_hooks _pop_saved_tensors_hooks _add_node_hooks"
         " _disable_saved_tensors_hooks _queue_callback _set_default_device"
-        " set_num_threads _run_backward"
+        " set_num_threads _run_backward set_anomaly_enabled"
     )
     _marks.DISALLOWED.update(
         _UNSAFE,
