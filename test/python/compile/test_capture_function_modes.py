@@ -7,6 +7,8 @@ import taeda
 from taeda.compiler._frames import capture
 from taeda.overrides import (
     TorchFunctionMode,
+)
+from taeda.overrides import (
     _get_current_function_mode_stack as modes_now,
 )
 
