@@ -271,11 +271,23 @@ bool warns_of_library(const Capture* c, PyObject* callable) {
   return file != nullptr && strstr(file, "/taeda/") != nullptr;
 }
 
+// Who makes classes and types looks for the caller's module, to name it.
+bool names_module(const Capture* c, PyObject* callable) {
+  if (!is_builtin(callable, "_getframe") || c == nullptr || c->frames.empty()) {
+    return false;
+  }
+  PyObject* name = PyDict_GetItemString(c->frames.back()->globals, "__name__");
+  if (name == nullptr || !PyUnicode_Check(name)) return false;
+  std::string_view module = PyUnicode_AsUTF8(name);
+  return module == "typing" || module == "collections" || module == "enum";
+}
+
 }  // namespace
 
 void check_native(Capture* c, PyObject* callable) {
   const Library& lib = library();
-  if (in_set(lib.unsafe, callable) && !warns_of_library(c, callable)) {
+  if (in_set(lib.unsafe, callable) && !warns_of_library(c, callable) &&
+      !names_module(c, callable)) {
     break_graph("call of " + repr_of(callable));
   }
   if (!PyCFunction_Check(callable)) return;

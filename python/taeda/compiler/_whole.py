@@ -102,7 +102,7 @@ class _Whole:
         self.graph, self.nodes = fx.Graph(), {}
         self.root = self.f if isinstance(self.f, nn.Module) else nn.Module()
         self.owners = {id(t): name for name, t in _state(self.root)}
-        self.constants: dict[str, taeda.Tensor] = {}
+        self.constants: dict[str, taeda.Tensor | nn.Module] = {}
         for i, leaf in enumerate(self.leaves):
             node = self.graph.placeholder(f"arg{i}")
             node.meta["val"] = leaf
@@ -131,6 +131,8 @@ class _Whole:
                 break
             if node not in env:
                 env[node] = self.graph.node_copy(node, env.__getitem__)
+            if node.op == "get_attr":  # the graph of a branch
+                self.constants[node.target] = getattr(self.captured, node.target)
         outputs = fx.node.map_arg(node.args[0], env.__getitem__)
         return {id(v): n for v, n in zip(self.made, outputs, strict=True)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
+import typing
 import warnings
 
 import pytest
@@ -85,3 +86,17 @@ def test_tracebacks_have_each_frame_once() -> None:
     for _ in range(2):
         assert names(compiled)[-len(wanted) :] == wanted
         assert [n for n, _ in names(compiled)].count("raises") == 1
+
+
+def test_types_that_are_made_inside_end_no_graph() -> None:
+    class Kind:
+        pass
+
+    def function(x):
+        def inner(y: typing.List[Kind]):  # noqa: UP006
+            return x + 1
+
+        return inner(x)
+
+    compiled = taeda.compile(function, fullgraph=True)
+    assert compiled(taeda.ones(2)).tolist() == [2, 2]

@@ -48,3 +48,12 @@ def test_what_is_no_graph_is_refused() -> None:
         export(lambda x: x, dynamic_shapes=({0: None},))
     with pytest.warns(FutureWarning, match="deprecated"):
         export(lambda x: x + 1, taeda.ones(2))
+
+
+def test_branches(same) -> None:
+    def function(x):
+        return taeda.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+    made = export(function)(taeda.ones(2))
+    for x in (taeda.ones(2), -taeda.ones(2)):
+        same(made.graph_module(x), function(x))
