@@ -59,7 +59,7 @@ __getattr__ = attributes(
         "register_backend": ".compiler._backends",
         "set_stance": ".compiler._stance",
     },
-    ("compiled_autograd", "config", "testing", "utils"),
+    ("compiled_autograd", "config", "decorators", "testing", "utils"),
 )
 
 
