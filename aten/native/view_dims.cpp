@@ -1,6 +1,7 @@
 // Views that reorder, drop, add or restrict dims.
 #include <taeda/aten/native/reshape_rules.h>
 #include <taeda/aten/native/view.h>
+#include <taeda/c10/symbolic/shape_env.h>
 #include <taeda/gen/native/adjoint.h>
 #include <taeda/gen/native/diagonal.h>
 #include <taeda/gen/native/movedim.h>
@@ -163,7 +164,7 @@ ViewGeometry<I> squeezed(const ViewGeometry<I>& self, uint64_t mask) {
   g.sizes.clear();
   g.strides.clear();
   for (int64_t d = 0; d < self.dim(); ++d) {
-    if ((mask >> d & 1) != 0 && self.sizes[d] == 1) continue;
+    if ((mask >> d & 1) != 0 && is_one(self.sizes[d])) continue;
     g.sizes.push_back(self.sizes[d]);
     g.strides.push_back(self.strides[d]);
   }

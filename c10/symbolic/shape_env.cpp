@@ -2,6 +2,7 @@
 #include <taeda/c10/util/check.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace taeda {
 
@@ -169,6 +170,16 @@ bool ShapeEnv::decide(Id condition) {
   decided_[expressions_.logical_not(guard)] = false;
   learn(guard);
   return holds;
+}
+
+bool is_one(const SymInt& size) {
+  if (!size.is_symbolic()) return size == 1;
+  struct Asking {
+    ShapeEnv& env;
+    bool before = std::exchange(env.lays_out, false);
+    ~Asking() { env.lays_out = before; }
+  } asking{*size.node()->env};
+  return size == 1;
 }
 
 int64_t ShapeEnv::specialize(Id id) {

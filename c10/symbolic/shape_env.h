@@ -86,7 +86,8 @@ class TAEDA_API ShapeEnv final : public IntrusiveTarget {
   bool stands_for_numbers = false;
   // Whether who asks lays out a result: an unbacked size then counts as one
   // that is neither 0 nor 1, where that decides the condition. Shapes so found
-  // hold for 0 and 1 too, but for dims that are dropped where their size is 1.
+  // hold for 0 and 1 too, but for dims that are dropped where their size is 1,
+  // for which there is `is_one`.
   bool lays_out = false;
 
   // Names the line of the user's program; set by the bindings.
@@ -114,5 +115,9 @@ class TAEDA_API ShapeEnv final : public IntrusiveTarget {
   int backed_ = 0;
   int unbacked_ = 0;
 };
+
+// Whether a size is 1, asked for itself: also while a result is laid out.
+TAEDA_API bool is_one(const SymInt& size);
+inline bool is_one(int64_t size) { return size == 1; }
 
 }  // namespace taeda

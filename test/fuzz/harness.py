@@ -21,7 +21,7 @@ class _Shared:
     """What the child tells the parent, who may find it dead."""
 
     def __init__(self) -> None:
-        self.memory = mmap.mmap(-1, 32)
+        self.memory = mmap.mmap(-1, 40)
 
     def __setitem__(self, place: int, value: int) -> None:
         self.memory[8 * place : 8 * place + 8] = value.to_bytes(8, "little")
@@ -30,11 +30,13 @@ class _Shared:
         return int.from_bytes(self.memory[8 * place : 8 * place + 8], "little")
 
 
-SEED, TRIED, ACCEPTED, STARTED = range(4)
+SEED, TRIED, ACCEPTED, STARTED, NOTED = range(5)
 
 
 def _attempts(
-    attempt: Callable[[random.Random], bool], seeds: Iterable[int], shared: _Shared
+    attempt: Callable[[random.Random], bool | str],
+    seeds: Iterable[int],
+    shared: _Shared,
 ) -> int:
     """The loop itself."""
     for seed in seeds:
@@ -45,12 +47,16 @@ def _attempts(
             traceback.print_exc()
             return 1
         shared[TRIED] += 1
-        shared[ACCEPTED] += accepted
+        if isinstance(accepted, str):
+            print(f"seed {seed}: {accepted}", flush=True)
+            shared[NOTED] += 1
+        else:
+            shared[ACCEPTED] += accepted
     return 0
 
 
 def _batch(
-    attempt: Callable[[random.Random], bool],
+    attempt: Callable[[random.Random], bool | str],
     seeds: Iterable[int],
     shared: _Shared,
     end: float,
@@ -77,11 +83,12 @@ def _batch(
         time.sleep(0.05)
 
 
-def main(name: str, attempt: Callable[[random.Random], bool]) -> int:
+def main(name: str, attempt: Callable[[random.Random], bool | str]) -> int:
     """Calls `attempt` with fresh generators until the time is over.
 
     `attempt` returns whether its input was accepted (False: refused with the
-    documented error), and lets every other exception through. It runs in children, so
+    documented error), or a text that is printed and counted where it found what is
+    known, and lets every other exception through. It runs in children, so
     that a crash or a hang too is reported with its seed.
     """
     parser = argparse.ArgumentParser(prog=name)
@@ -107,7 +114,8 @@ def main(name: str, attempt: Callable[[random.Random], bool]) -> int:
         print(f"{name}: status {code}; repeat with --seed {shared[SEED]}", flush=True)
         return 1
     print(
-        f"{name}: {shared[TRIED]} inputs, {shared[ACCEPTED]} accepted, no finding",
+        f"{name}: {shared[TRIED]} inputs, {shared[ACCEPTED]} accepted,"
+        f" {shared[NOTED]} noted, no finding",
         flush=True,
     )
     return 0

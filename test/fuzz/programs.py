@@ -7,7 +7,7 @@ kept when the program so far runs with it on the first inputs.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import taeda
 
@@ -168,11 +168,6 @@ class Program:
     def rounds(self) -> bool:
         """Whether it computes in bfloat16."""
         return "bfloat16" in self.text() + str(self.inputs)
-
-    def precise(self) -> Program:
-        """The program with float32 in place of bfloat16."""
-        lines = [line.replace("T.bfloat16", "T.float32") for line in self.lines]
-        return replace(self, lines=lines)
 
     def make_inputs(self, longer: int = 0) -> list[object]:
         """Fresh tensors, `longer` more along their first axes, and a number."""

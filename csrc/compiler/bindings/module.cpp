@@ -15,17 +15,11 @@ namespace {
 
 namespace py = pybind11;
 
-void fuse_graph(Graph& graph) { fuse(graph); }
-void fuse_and_wait(Graph& graph) { fuse(graph, {.blocking = true}); }
-
 void raise_difference(const std::string& text) {
   py::gil_scoped_acquire gil;
   python::Ref type = python::imported("taeda._dynamo.exc", "KernelDiffers");
   PyErr_SetString(type.get(), text.c_str());
   throw python::PythonError();
-}
-void fuse_and_check(Graph& graph) {
-  fuse(graph, {.blocking = true, .check = raise_difference});
 }
 
 py::object compile_function(const py::object& function,
@@ -35,13 +29,16 @@ py::object compile_function(const py::object& function,
                             bool fuse,
                             bool blocking,
                             bool check,
+                            bool emulate_precision_casts,
                             double budget,
                             const py::object& symbols,
                             std::vector<size_t> cleared,
                             bool passes) {
   CompileOptions options;
   if (fuse) {
-    options.fuse = fuser(blocking, check);
+    options.fuse = fuser({.blocking = blocking,
+                          .emulate_precision_casts = emulate_precision_casts},
+                         check);
     options.layouts = true;
   }
   options.partition.recompute = recompute;
@@ -59,9 +56,9 @@ py::object compile_function(const py::object& function,
 
 }  // namespace
 
-void (*fuser(bool blocking, bool check))(Graph& graph) {
-  if (check) return &fuse_and_check;
-  return blocking ? &fuse_and_wait : &fuse_graph;
+std::function<void(Graph& graph)> fuser(FuseOptions options, bool check) {
+  if (check) options.check = raise_difference;
+  return [options](Graph& graph) { fuse(graph, options); };
 }
 
 }  // namespace taeda::compiler
@@ -91,6 +88,7 @@ PYBIND11_MODULE(_compiler, m) {
         pybind11::arg("fuse") = true,
         pybind11::arg("blocking") = false,
         pybind11::arg("check") = false,
+        pybind11::arg("emulate_precision_casts") = false,
         pybind11::arg("budget") = 1.0,
         pybind11::arg("symbols") = pybind11::none(),
         pybind11::arg("cleared") = std::vector<size_t>(),

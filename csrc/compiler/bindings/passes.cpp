@@ -149,8 +149,10 @@ struct Plans {
 // What Python is told and asked: methods of one object.
 class PythonCompiler final : public SegmentCompiler {
  public:
-  PythonCompiler(py::object events, void (*fuse)(Graph& graph), bool custom)
-      : events_(std::move(events)), fuse_(fuse), custom_(custom) {}
+  PythonCompiler(py::object events,
+                 std::function<void(Graph& graph)> fuse,
+                 bool custom)
+      : events_(std::move(events)), fuse_(std::move(fuse)), custom_(custom) {}
   std::unique_ptr<SegmentCode> compile(Graph graph) override {
     if (custom_) {
       py::gil_scoped_acquire gil;
@@ -159,7 +161,7 @@ class PythonCompiler final : public SegmentCompiler {
           call("compile", {description_of(graph, mark), text(graph)});
       return std::make_unique<PythonCode>(std::move(made), graph);
     }
-    if (fuse_ != nullptr) fuse_(graph);
+    if (fuse_) fuse_(graph);
     {
       py::gil_scoped_acquire gil;
       call("made", {text(graph)});
@@ -191,7 +193,7 @@ class PythonCompiler final : public SegmentCompiler {
   }
 
   py::object events_;
-  void (*fuse_)(Graph& graph);
+  std::function<void(Graph& graph)> fuse_;
   bool custom_;
 };
 
@@ -203,10 +205,16 @@ struct Passes {
          bool fuse,
          bool blocking,
          bool check,
+         bool emulate_precision_casts,
          bool dynamic)
       : plans(std::move(p)),
         compiler(
-            std::move(events), fuse ? fuser(blocking, check) : nullptr, custom),
+            std::move(events),
+            fuse ? fuser({.blocking = blocking,
+                          .emulate_precision_casts = emulate_precision_casts},
+                         check)
+                 : nullptr,
+            custom),
         runner(plans->plans, compiler, dynamic) {}
   std::shared_ptr<Plans> plans;
   PythonCompiler compiler;
@@ -248,6 +256,7 @@ void add_passes(py::module_& module) {
                     bool,
                     bool,
                     bool,
+                    bool,
                     bool>(),
            py::arg("plans"),
            py::arg("events"),
@@ -256,6 +265,7 @@ void add_passes(py::module_& module) {
            py::arg("fuse") = true,
            py::arg("blocking") = false,
            py::arg("check") = false,
+           py::arg("emulate_precision_casts") = false,
            py::arg("dynamic") = false);
   module.def("exchange_passes",
              &exchange,

@@ -2,6 +2,7 @@
 #include <taeda/aten/core/level.h>
 #include <taeda/csrc/autograd/saved_variable.h>
 #include <taeda/csrc/compiler/capture/driver.h>
+#include <taeda/csrc/compiler/capture/function_modes.h>
 #include <taeda/csrc/compiler/capture/policy.h>
 
 namespace taeda::capture {
@@ -20,8 +21,7 @@ class Scope {
     PyObject* set = library().function_setter.get();
     overrides_ = checked(PyObject_CallFunction(set, "OO", Py_True, Py_True));
     checked(PyObject_Call(set, overrides_.get(), nullptr));
-    checked(PyObject_CallOneArg(library().push_mode.get(),
-                                library().recorder.get()));
+    stack_ = exchange_function_modes({library().recorder});
     install_hook();
   }
   Scope(const Scope&) = delete;
@@ -30,11 +30,14 @@ class Scope {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     remove_hook();
-    Ref done(PyObject_CallNoArgs(library().pop_mode.get()));
-    if (!done) PyErr_Clear();
+    try {
+      exchange_function_modes(stack_);
+    } catch (const PythonError&) {
+      PyErr_Clear();
+    }
     // A break leaves blocks that switch overrides without their end.
     PyObject* set = library().function_setter.get();
-    done = Ref(PyObject_Call(set, overrides_.get(), nullptr));
+    Ref done(PyObject_Call(set, overrides_.get(), nullptr));
     if (!done) PyErr_Clear();
     active = before_;
     strict = strict_;
@@ -54,6 +57,7 @@ class Scope {
   bool strict_ = strict;
   size_t levels_ = levels().size();
   Ref overrides_;
+  std::vector<Ref> stack_;  // of modes of functions
   // What stand-ins save is no business of a program's hooks.
   std::vector<std::shared_ptr<autograd::SavedTensorHooks>> saved_hooks_ =
       autograd::saved_hooks().stack;
@@ -139,8 +143,10 @@ Outcome try_capture(Entry& entry,
   c.dynamic.settings.scalar_outputs |= compiled.fullgraph;
   c.dynamic.settings.counted_outputs |= compiled.fullgraph;
   copy_frames(c, state);
+  std::vector<Ref> modes = function_modes();
   Scope scope(&c);
   try {
+    c.enter_function_modes(modes);
     if (stop_at != 0) touch_stacks(c);
     Ref result = evaluate(&c, c.frames, 0);
     if (entry.frames.empty()) finish(c, result);
@@ -249,6 +255,7 @@ void Compiled::compile_graph(Entry& entry) {
                      guards.get()));
   if (!backend) return;
   Ref graph = describe(entry, marker.get());
+  FunctionModesAside aside;
   Ref made = checked(PyObject_CallOneArg(backend.get(), graph.get()));
   if (made.get() == Py_None) return;
   entry.run_graph = made;

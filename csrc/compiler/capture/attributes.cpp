@@ -275,7 +275,7 @@ Ref outside(Capture& c, PyObject* object, PyObject* name) {
 
 }  // namespace
 
-// Of a module, class or function that is itself known by identity.
+// Of a module, class, function or member that is itself known by identity.
 Ref Capture::guarded_attribute(PyObject* object, PyObject* name) {
   if (PyType_Check(object)) {
     auto* type = reinterpret_cast<PyTypeObject*>(object);
@@ -442,6 +442,18 @@ Ref Capture::by_descriptor(PyObject* object,
   return {};
 }
 
+namespace {
+
+// Whether it stands in the object's own dict, which a lookup asks for it.
+bool is_own_attribute(PyObject* object, PyObject* name) {
+  PyObject** own = _PyObject_GetDictPtr(object);
+  if (!own || !*own || PyDict_Contains(*own, name) != 1) return false;
+  PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+  return found == nullptr || Py_TYPE(found)->tp_descr_set == nullptr;
+}
+
+}  // namespace
+
 Ref Capture::attribute(PyObject* object, PyObject* name) {
   if (is_symbol(object) || is_sym_float(object)) {
     if (Ref found = attribute_of_symbol(object, name)) return found;
@@ -465,6 +477,9 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
     return checked(PyObject_GetAttr(object, name));
   }
   pin(object);
+  if (is_enum(object) && is_own_attribute(object, name)) {
+    return guarded_attribute(object, name);
+  }
   if (PyModule_Check(object)) {
     auto key = std::pair(PyModule_GetDict(object), name);
     if (stored_globals.contains(key)) return globals.at(key);
@@ -491,9 +506,8 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
   } else if (is_plain_instance(object) && !of_library(Py_TYPE(object))) {
     // Made inside, but what its class holds is outside.
     PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
-    PyObject** own = _PyObject_GetDictPtr(object);
     if (found != nullptr && !Py_TYPE(found)->tp_descr_get &&
-        !(own && *own && PyDict_Contains(*own, name) == 1)) {
+        !is_own_attribute(object, name)) {
       return guarded_attribute(type_of(object), name);
     }
     if (found != nullptr) note_descriptor(Py_TYPE(object), found, name);

@@ -18,6 +18,7 @@
 #include <taeda/csrc/compiler/capture/rebuild.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -40,6 +41,7 @@ struct CodeInfo {
   bool of_functional = false;  // may be seen through
   bool imports = false;        // the import system, which runs whole modules
   int supported = -1;          // not yet known
+  std::unordered_map<int, Ref> passing;  // by line: Note [Frames of calls]
 
   PyCodeObject* object() const {
     return reinterpret_cast<PyCodeObject*>(code.get());
@@ -105,9 +107,13 @@ struct Entry {
   Rebuild rebuild;
   int result = -1;  // recipe
   std::vector<FrameShape> frames;
-  bool fresh = false;     // no backend has seen the graph
-  bool plain = false;     // nothing was captured: the function runs as it is
-  Modes modes;            // under which it is entered
+  bool fresh = false;  // no backend has seen the graph
+  bool plain = false;  // nothing was captured: the function runs as it is
+  Modes modes;         // under which it is entered
+  // Note [Modes of functions]: how many there are, and recipes of those that it
+  // ends under where these are others.
+  size_t function_modes = 0;
+  std::optional<std::vector<int>> modes_at_end;
   bool mutates = false;   // tensors that it did not make
   bool has_pass = false;  // Note [Passes in graphs]
   std::string reason;
@@ -203,9 +209,10 @@ struct Capture {
   bool again = false;        // broken, since what it began with is no longer so
   bool interrupted = false;  // by a signal
   std::string reason;
-  Modes modes;               // of the last call of the graph
-  size_t levels_before = 0;  // of function transforms
-  int64_t level_began = -1;  // Note [Breaks in transforms]
+  Modes modes;                    // of the last call of the graph
+  size_t levels_before = 0;       // of function transforms
+  std::vector<Ref> modes_before;  // stand-ins: Note [Modes of functions]
+  int64_t level_began = -1;       // Note [Breaks in transforms]
   Ref handled;  // the exception that was being handled at the beginning
   bool refused = false;  // the error is the caller's: a mark that cannot be
   bool takes_passes = false;  // the backend does
@@ -260,6 +267,9 @@ struct Capture {
   // Where the program stands.
   void note_place(Call& call) const;
   Argument object_argument(PyObject* value);
+  Ref subclasses_of(PyObject* cls);
+  void enter_function_modes(const std::vector<Ref>& outer);
+  std::optional<std::vector<Ref>> changed_function_modes() const;
   PyObject* record(PyObject* function, PyObject* args, PyObject* kwargs);
   // A call of operator number `which` (a BINARY_OP's argument or one of
   // Operators); null where it is for the operands alone to say what it is.
@@ -329,6 +339,7 @@ struct Capture {
   Ref shadow_partial(PyObject* outer, int place);
   Ref shadow_reference(PyObject* outer, int place);
   Ref shadow_thread_local(PyObject* outer, int place);
+  Ref shadow_view(PyObject* outer, int place, const char* name);
   Ref shadow_of_proxy(PyObject* outer, int place, const Ref& shown);
   Ref part_of(PyObject* outer, int place, const char* name);
   Ref tensor(PyObject* outer, int place);
@@ -406,7 +417,8 @@ bool is_break();
 struct Library {
   Ref tensor_base, tensor, parameter, module, module_getattr, empty_strided;
   Ref meta, grad_setter, break_error, device_type, dtype_type, recorder;
-  Ref push_mode, pop_mode, last_mode, getitem, factories, readers, enum_type;
+  Ref push_mode, pop_mode, last_mode, mode_count, mode_at, getitem, factories,
+      readers, enum_type;
   Ref counted, numbered, holds, list_handler;
   Ref random_class, draw_handler;
   Ref cpu_tensor, unbind, mode_types, mode_setter, autocast_setter;
@@ -414,7 +426,7 @@ struct Library {
   Ref builtins, array_handler, numpy_handler, whole_handler, function_setter,
       assertion;
   Ref handlers, apply_handler, operator_handler, function_base, make_closure,
-      make_instance, make_handle;
+      make_instance, make_handle, passing_code;
   Ref level_types, operator_types, node_marker;
   // Told what happens, the lock of compiling, and functions with marks.
   Ref observer, lock, allowed, substitutes, disabled_code, strict_type;

@@ -1,5 +1,6 @@
 // Compiled functions: the cache of captured parts, and how they are run.
 #include <taeda/csrc/compiler/capture/driver.h>
+#include <taeda/csrc/compiler/capture/function_modes.h>
 #include <taeda/csrc/compiler/capture/liveness.h>
 #include <taeda/csrc/compiler/capture/policy.h>
 
@@ -9,10 +10,11 @@ Entry* Compiled::find(Cache& cache, const Frames& state) {
   SmallVector<FrameState, 4> slots;
   for (const auto& f : state) slots.push_back({f->slots});
   Modes modes = current_modes();
+  size_t of_functions = function_modes().size();
   for (size_t i = 0; i < cache.size(); ++i) {
     Entry& e = *cache[i];
     // A thread compiles it now: whoever needs it waits for the lock.
-    if (e.fresh || e.modes != modes ||
+    if (e.fresh || e.modes != modes || e.function_modes != of_functions ||
         !e.guards.hold({slots.data(), slots.size()}))
       continue;
     // Guards may run Python code, and so may another thread that moved it.
@@ -59,6 +61,7 @@ Compiled::End Compiled::run(Entry& entry, Frames& state, Ref& result) {
     places.push_back(Ref::borrow(entry.guards.value(static_cast<int>(i))));
   }
   entry.guards.release();
+  FunctionModesAside aside;
   std::vector<Ref> values;
   SizeValues sizes = entry.sizes();
   try {
@@ -71,6 +74,12 @@ Compiled::End Compiled::run(Entry& entry, Frames& state, Ref& result) {
   Builder builder(entry.rebuild, places, values, sizes);
   // Before what is made: an iterator that is made again looks at its list.
   for (const Effect& e : entry.rebuild.effects) builder.apply(e);
+  if (entry.modes_at_end) {
+    std::vector<Ref> modes;
+    for (int recipe : *entry.modes_at_end)
+      modes.push_back(builder.make(recipe));
+    aside.replace(std::move(modes));
+  }
   if (entry.result >= 0) {
     result = builder.make(entry.result);
     return End::Returned;
@@ -148,9 +157,10 @@ bool Compiled::may_capture(Cache& cache) {
   if (p.stance == Policy::EagerOnRecompile) return false;
   Modes now = current_modes();
   Ref failures = python::new_list(cache.size(), [&](size_t i) {
-    std::string text = cache[i]->modes == now
-                           ? cache[i]->guards.failure()
-                           : "modes of gradients or autocast";
+    bool same_modes = cache[i]->modes == now &&
+                      cache[i]->function_modes == function_modes().size();
+    std::string text = same_modes ? cache[i]->guards.failure()
+                                  : "modes of gradients, autocast or functions";
     return python::new_text(text).release();
   });
   auto say = [&](const char* event) {
@@ -338,8 +348,7 @@ Ref Compiled::call(PyObject* own,
   auto natively = [&] {
     return checked(PyObject_Vectorcall(own, args, count, names));
   };
-  // What modes of the program's make of each call is theirs to say.
-  bool eagerly = policy().stance == Policy::ForceEager || library().has_modes();
+  bool eagerly = policy().stance == Policy::ForceEager;
   if (eagerly && active == nullptr) return natively();
   auto* f = reinterpret_cast<PyFunctionObject*>(own);
   CodeInfo* info = code_info(reinterpret_cast<PyCodeObject*>(f->func_code));

@@ -74,8 +74,7 @@ class Dynamic {
   // While it lives, sizes without a value count as neither 0 nor 1.
   class LayingOut {
    public:
-    LayingOut(Dynamic& dynamic, bool on)
-        : env_(on ? dynamic.env_.get() : nullptr) {
+    explicit LayingOut(Dynamic& dynamic) : env_(dynamic.env_.get()) {
       if (env_ != nullptr) before_ = std::exchange(env_->lays_out, true);
     }
     LayingOut(const LayingOut&) = delete;

@@ -41,6 +41,12 @@ Ref call(Machine& m,
          PyObject* const* args,
          size_t count,
          PyObject* names);
+// One that no graph holds: Note [Frames of calls].
+Ref call_in_frames(const Frames& frames,
+                   PyObject* callable,
+                   PyObject* const* args,
+                   size_t count,
+                   PyObject* names);
 // What a function of Python's gives for arguments of which one has symbols
 // (their plain type for `type`); null where none has, or for other functions.
 Ref symbolic_call(PyObject* callable, PyObject* const* args, size_t count);

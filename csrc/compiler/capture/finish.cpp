@@ -522,11 +522,14 @@ void describe_frame(Capture& c, Recipes& recipes, Frame& f) {
 
 namespace {
 
-// Tuples that hold the same are as good as one, and cannot be written to.
+// Tuples that hold the same, and numbers, are as good as one, and cannot be
+// written to.
 void check_distinct(Capture& c) {
   std::vector<int> places;
   for (const auto& [inner, from] : c.places_of_tensors) {
-    if (!PyTuple_Check(inner)) places.push_back(from.second);
+    bool value =
+        PyTuple_Check(inner) || is_symbol(inner) || is_sym_float(inner);
+    if (!value) places.push_back(from.second);
   }
   for (const auto& s : c.order) {
     if (s->place >= 0 && !PyTuple_Check(s->inner.get())) {
@@ -559,6 +562,12 @@ void finish(Capture& c, Ref result) {
       break_graph("an exception is being handled");
     }
     for (auto& f : c.frames) describe_frame(c, recipes, *f);
+  }
+  if (auto modes = c.changed_function_modes()) {
+    c.entry.modes_at_end.emplace();
+    for (const Ref& each : *modes) {
+      c.entry.modes_at_end->push_back(recipes.of(each.get()));
+    }
   }
   Effects(c, recipes).all();
   // Numbers that come from data: programs over them need their values.

@@ -1,3 +1,4 @@
+#include <taeda/csrc/compiler/capture/function_modes.h>
 #include <taeda/csrc/compiler/capture/guards.h>
 #include <taeda/csrc/compiler/capture/kinds.h>
 #include <taeda/csrc/compiler/capture/modes.h>
@@ -191,6 +192,14 @@ bool Guards::run(const Step& s, std::span<const FrameState> frames) const {
     case Do::Constant:
       own = key;
       return true;
+    case Do::FunctionMode: {
+      std::vector<Ref> modes = function_modes();
+      auto at = static_cast<size_t>(s.index);
+      if (at >= modes.size()) return false;
+      kept_.push_back(std::move(modes[at]));
+      own = kept_.back().get();
+      return true;
+    }
     case Do::DictItem:
       own = PyDict_GetItemWithError(parent, key);
       return own != nullptr;

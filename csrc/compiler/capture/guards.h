@@ -20,6 +20,7 @@ using python::Ref;
 enum class Do : uint8_t {
   Slot,          // local or stack slot `index` of frame `parent`
   Constant,      // `object`
+  FunctionMode,  // `index` of the thread: Note [Modes of functions]
   DictItem,      // of the dict at `parent`, by key
   InstanceItem,  // of the __dict__ of the object at `parent`
   Attribute,     // getattr, for what is rarely asked

@@ -1,5 +1,6 @@
 // Guards in words.
 #include <taeda/c10/core/tensor_impl.h>
+#include <taeda/csrc/compiler/capture/capture.h>
 #include <taeda/csrc/compiler/capture/guards.h>
 
 namespace taeda::capture {
@@ -31,10 +32,25 @@ std::string text_of(const TensorFacts& t) {
          (t.requires_grad ? "True" : "False");
 }
 
-// Of a value; no code of other objects is asked, since it would be captured.
+// Of a member of an enum; null for all else.
+PyObject* name_of_member(PyObject* o) {
+  PyObject** own = _PyObject_GetDictPtr(o);
+  PyObject* name = own && *own ? PyDict_GetItemString(*own, "_name_") : nullptr;
+  return name != nullptr && PyUnicode_Check(name) && is_enum(o) ? name
+                                                                : nullptr;
+}
+
+// Of a value, so that different keys have different texts; no code of other
+// objects is asked, since it would be captured.
 std::string key_text(PyObject* o) {
   if (o == nullptr) return "";
-  if (PyUnicode_CheckExact(o) || PyLong_CheckExact(o)) return text_of(o);
+  PyObject* dtype = library().dtype_type.get();
+  if (is_value(o) || is_tuple_of_values(o) || type_of(o) == dtype) {
+    return text_of(o);
+  }
+  if (PyObject* member = name_of_member(o)) {
+    return std::string(Py_TYPE(o)->tp_name) + "." + PyUnicode_AsUTF8(member);
+  }
   const char* name = Py_TYPE(o)->tp_name;
   if (PyType_Check(o)) name = reinterpret_cast<PyTypeObject*>(o)->tp_name;
   if (PyModule_Check(o)) name = PyModule_GetName(o);
@@ -59,6 +75,8 @@ std::string Guards::name(int place) const {
       return "L['stack" + std::to_string(s.index) + "']";
     case Do::Constant:
       return PyDict_Check(s.object.get()) ? "G" : key;
+    case Do::FunctionMode:
+      return "function_modes[" + std::to_string(s.index) + "]";
     case Do::InstanceItem:
     case Do::Attribute:
       return name(s.parent) + "." + std::string(key, 1, key.size() - 2);

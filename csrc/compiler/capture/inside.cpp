@@ -397,6 +397,17 @@ Ref Capture::shadow_thread_local(PyObject* o, int place) {
   return inner;
 }
 
+// A view of the stand-in of the dict that a view shows.
+Ref Capture::shadow_view(PyObject* o, int place, const char* name) {
+  Ref proxy = part_of(o, place, "mapping");
+  Ref inner =
+      checked(PyObject_CallMethod(mapping_of(proxy.get()), name, nullptr));
+  known[o] = {inner, place};
+  places_of_tensors[inner.get()] = {Ref::borrow(o), place};
+  kept.push_back(inner);
+  return inner;
+}
+
 // What stands for an object that is looked at for the first time.
 Ref Capture::shadow(PyObject* o, int place) {
   if (PyList_CheckExact(o)) return shadow_list(o, place);
@@ -414,6 +425,7 @@ Ref Capture::shadow(PyObject* o, int place) {
     int shown = entry.guards.fetch(Do::Mapping, place, nullptr);
     return shadow_of_proxy(o, place, realize(mapping_of(o), shown));
   }
+  if (const char* name = view_of(o)) return shadow_view(o, place, name);
   if (PyWeakref_CheckRefExact(o)) return shadow_reference(o, place);
   if (strcmp(Py_TYPE(o)->tp_name, "_thread._local") == 0) {
     return shadow_thread_local(o, place);

@@ -105,6 +105,14 @@ bool makes_subclass(PyObject* callable) {
                 "as_subclass") == 0;
 }
 
+bool lists_subclasses(PyObject* callable) {
+  return PyCFunction_Check(callable) &&
+         PyCFunction_GET_SELF(callable) != nullptr &&
+         PyType_Check(PyCFunction_GET_SELF(callable)) &&
+         strcmp(reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name,
+                "__subclasses__") == 0;
+}
+
 // A call of one of Python's generators of random numbers from outside: the
 // function of its class and the generator go first.
 std::vector<PyObject*> call_of_generator(Capture& c,
@@ -169,6 +177,9 @@ Ref intercept(Capture& c,
     return checked(PyObject_Vectorcall(
         lib.draw_handler.get(), all.data(), all.size() - named, names));
   }
+  if (lists_subclasses(callable) && count == 0 && names == nullptr) {
+    return c.subclasses_of(PyCFunction_GET_SELF(callable));
+  }
   Ref handler = handler_with_callable(callable);
   bool named_first = handler.get() != nullptr;
   if (!named_first) handler = handler_of(callable);
@@ -184,6 +195,17 @@ Ref intercept(Capture& c,
         handler.get(), all.data(), count + named_first, names));
   }
   return out.get() == Py_NotImplemented ? Ref() : out;
+}
+
+// `cls.__subclasses__()`, which is asked again when the guards are checked.
+Ref Capture::subclasses_of(PyObject* cls) {
+  Ref name = python::new_text("__subclasses__");
+  Ref nothing = checked(Py_BuildValue("(){}"));
+  int method = entry.guards.fetch(Do::Attribute, constant(cls), name.get());
+  int place = entry.guards.fetch(Do::Called, method, nothing.get());
+  Ref found = checked(PyObject_CallMethodNoArgs(cls, name.get()));
+  kept.push_back(found);
+  return realize(found.get(), place);
 }
 
 void emit(Capture& c,

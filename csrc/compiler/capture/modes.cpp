@@ -2,6 +2,7 @@
 
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/c10/core/local_state.h>
+#include <taeda/csrc/autograd/node.h>
 
 namespace taeda::capture {
 
@@ -46,7 +47,9 @@ Modes current_modes() {
           default_device(),
           get_num_threads(),
           open_scopes(),
-          autocast::settings()};
+          autocast::settings(),
+          autograd::anomaly_mode().enabled,
+          autograd::anomaly_mode().check_nan};
 }
 
 void set_modes(const Modes& m) {

@@ -24,13 +24,15 @@ struct Modes {
   int threads = 1;        // likewise
   int nesting = 0;        // open scopes of autocast
   autocast::Settings autocast;
+  bool anomaly = false, checks_nan = true;  // likewise
 
   bool has_same_gradients(const Modes& other) const;
   bool has_same_autocast(const Modes& other) const;
   bool operator==(const Modes& other) const {
     return has_same_gradients(other) && has_same_autocast(other) &&
            default_dtype == other.default_dtype &&
-           default_device == other.default_device && threads == other.threads;
+           default_device == other.default_device && threads == other.threads &&
+           anomaly == other.anomaly && checks_nan == other.checks_nan;
   }
 };
 Modes current_modes();

@@ -331,6 +331,8 @@ PyObject* setup(PyObject*, PyObject* table) {
     lib.push_mode = take("push_mode");
     lib.pop_mode = take("pop_mode");
     lib.last_mode = take("last_mode");
+    lib.mode_count = take("mode_count");
+    lib.mode_at = take("mode_at");
     lib.getitem = take("getitem");
     lib.factories = take("factories");
     lib.default_device = take("default_device");
@@ -368,6 +370,7 @@ PyObject* setup(PyObject*, PyObject* table) {
     lib.function_base = take("function_base");
     lib.make_closure = take("make_closure");
     lib.make_handle = take("make_handle");
+    lib.passing_code = take("passing_code");
     lib.level_types = take("level_types");
     lib.operator_types = take("operator_types");
     lib.node_marker = take("node_marker");

@@ -179,7 +179,7 @@ Ref Capture::counted_result(PyObject* name, PyObject* args, PyObject* kwargs) {
   Suspended suspended(*this);
   // `new_size` makes the first symbol, if there is none.
   dynamic.begin_symbols();
-  Dynamic::LayingOut laying_out(dynamic, true);
+  Dynamic::LayingOut laying_out(dynamic);
   Ref out = checked(PyObject_CallFunctionObjArgs(rule, args, named, nullptr));
   return out.get() == Py_NotImplemented ? Ref() : std::move(out);
 }

@@ -259,9 +259,35 @@ Ref symbolic_call(PyObject* callable, PyObject* const* args, size_t count) {
   return checked(PyObject_Vectorcall(other, args, count, nullptr));
 }
 
+namespace {
+
+// The library's own warnings are given where a graph is captured, and end none.
+bool warns_of_library(const Capture* c, PyObject* callable) {
+  if (!is_builtin(callable, "warn") || c == nullptr || c->frames.empty()) {
+    return false;
+  }
+  PyObject* name = c->frames.back()->info->object()->co_filename;
+  const char* file = PyUnicode_AsUTF8(name);
+  return file != nullptr && strstr(file, "/taeda/") != nullptr;
+}
+
+// Who makes classes and types looks for the caller's module, to name it.
+bool names_module(const Capture* c, PyObject* callable) {
+  if (!is_builtin(callable, "_getframe") || c == nullptr || c->frames.empty()) {
+    return false;
+  }
+  PyObject* name = PyDict_GetItemString(c->frames.back()->globals, "__name__");
+  if (name == nullptr || !PyUnicode_Check(name)) return false;
+  std::string_view module = PyUnicode_AsUTF8(name);
+  return module == "typing" || module == "collections" || module == "enum";
+}
+
+}  // namespace
+
 void check_native(Capture* c, PyObject* callable) {
   const Library& lib = library();
-  if (in_set(lib.unsafe, callable)) {
+  if (in_set(lib.unsafe, callable) && !warns_of_library(c, callable) &&
+      !names_module(c, callable)) {
     break_graph("call of " + repr_of(callable));
   }
   if (!PyCFunction_Check(callable)) return;
@@ -303,7 +329,7 @@ Ref call(Machine& m,
     if (Ref out = call_by_names(m, callable, args, count)) return out;
   }
   if (c == nullptr) {
-    return checked(PyObject_Vectorcall(callable, args, count, names));
+    return call_in_frames(m.frames, callable, args, count, names);
   }
   if (Py_TYPE(callable) == &PyMethod_Type) {
     std::vector<PyObject*> all{PyMethod_GET_SELF(callable)};

@@ -2,6 +2,8 @@
 
 #include <taeda/csrc/compiler/capture/driver.h>
 
+#include <algorithm>
+
 namespace taeda::capture {
 namespace {
 
@@ -55,15 +57,42 @@ bool is_unchanged(const Shadow& s, PyObject* then) {
   return PyObject_RichCompareBool(now.get(), then, Py_EQ) == 1;
 }
 
+// Containers and objects that nobody outside has, as far as closures hold them.
+bool is_unchanged(const Mark::Own& own) {
+  PyObject* now = PyCell_GET(own.cell.get());
+  if (now != own.content.get()) return false;
+  if (!own.inside) return true;
+  Ref inside = content_of(now);
+  PyObject* then = own.inside.get();
+  if (PyDict_Check(then)) return has_same_items(inside.get(), then, nullptr);
+  auto a = python::items_of(inside.get());
+  auto b = python::items_of(then);
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+Mark::Own own_cell(Capture& c, PyObject* cell) {
+  PyObject* content = PyCell_GET(cell);
+  Mark::Own own{Ref::borrow(cell), Ref::borrow(content), {}};
+  bool changes = content != nullptr && c.shadow_of(content) == nullptr &&
+                 (PyList_Check(content) || PyDict_Check(content) ||
+                  is_deque(content) || has_attributes(content));
+  if (changes) own.inside = content_of(content);
+  return own;
+}
+
 void check_outside(Capture& c, const Mark& mark) {
   bool same = c.stored_globals.size() == mark.globals;
   for (size_t i = 0; same && i < c.order.size(); ++i) {
     PyObject* then = i < mark.shadows ? mark.contents[i].get() : nullptr;
     same = is_unchanged(*c.order[i], then);
   }
-  for (auto [outer, content] : mark.cells) {
-    same = same && PyCell_GET(c.cells.at(outer).inner.get()) == content;
+  for (const auto& [outer, cell] : c.cells) {
+    auto at = std::ranges::find(
+        mark.cells, outer, [](const auto& each) { return each.first; });
+    PyObject* then = at == mark.cells.end() ? cell.before.get() : at->second;
+    same = same && PyCell_GET(cell.inner.get()) == then;
   }
+  for (const Mark::Own& own : mark.own) same = same && is_unchanged(own);
   if (!same) break_graph("a function inside of an operator has side effects");
 }
 
@@ -234,6 +263,7 @@ Mark begin_piece(Capture& c) {
             c.stored_globals.size(),
             c.modes,
             {},
+            {},
             {}};
   for (const auto& s : c.order) {
     mark.contents.push_back(content_of(s->inner.get()));
@@ -241,6 +271,7 @@ Mark begin_piece(Capture& c) {
   for (const auto& [outer, cell] : c.cells) {
     mark.cells.emplace_back(outer, PyCell_GET(cell.inner.get()));
   }
+  for (PyObject* cell : c.own_cells) mark.own.push_back(own_cell(c, cell));
   return mark;
 }
 

@@ -18,6 +18,12 @@ struct Mark {
   Modes modes;
   std::vector<Ref> contents;                           // of the stand-ins
   std::vector<std::pair<PyObject*, PyObject*>> cells;  // outer, content
+  // Of variables that the program made meanwhile: what they hold, and what was
+  // in that.
+  struct Own {
+    Ref cell, content, inside;
+  };
+  std::vector<Own> own;
 };
 Mark begin_piece(Capture& c);
 

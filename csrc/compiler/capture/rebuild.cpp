@@ -25,6 +25,8 @@ Ref Builder::make(int recipe) {
   const Recipe& r = rebuild_.recipes[recipe];
   // Known before it is filled: containers may hold themselves.
   Ref begun = begin(r);
+  // A function that its own closure holds is made on the way.
+  if (made_[recipe]) return made_[recipe];
   made_[recipe] = begun;
   fill(r, begun.get());
   return begun;

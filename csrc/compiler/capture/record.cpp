@@ -449,9 +449,7 @@ Ref Capture::result_for_stand_ins(PyObject* name,
     named = with_float_hints(std::move(named));
   }
   ++suspended;
-  // What drops dims of size 1 has results of another rank for these.
-  bool drops = std::strncmp(PyUnicode_AsUTF8(name), "squeeze", 7) == 0;
-  Dynamic::LayingOut laying_out(dynamic, !drops);
+  Dynamic::LayingOut laying_out(dynamic);
   Ref out = call_on_stand_ins(function, given.get(), named.get());
   --suspended;
   if (out) return out;

@@ -36,7 +36,7 @@ std::unique_ptr<const Backwards::Pass> Backwards::make(
   if (options_.layouts) {
     choose_layouts(*found, {.fixed = found->outputs.size(), .turned = turned_});
   }
-  if (options_.fuse != nullptr) options_.fuse(*found);
+  if (options_.fuse) options_.fuse(*found);
   check(*found);
   pass->executor = std::make_unique<Executor>(std::move(*found));
   return pass;

@@ -6,6 +6,7 @@
 #include <taeda/csrc/compiler/graph/partition.h>
 #include <taeda/csrc/compiler/graph/trace.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -14,7 +15,7 @@ namespace taeda::compiler {
 struct CompileOptions {
   PartitionOptions partition;
   // What fuses a graph's calls into regions; null leaves them as they are.
-  void (*fuse)(Graph& graph) = nullptr;
+  std::function<void(Graph& graph)> fuse;
   // Whether values may lie otherwise than eagerly: Note [Layouts].
   bool layouts = false;
 };

@@ -1,4 +1,5 @@
 #include <taeda/aten/core/promotion.h>
+#include <taeda/aten/iter/pointwise.h>
 #include <taeda/csrc/compiler/loops/calls.h>
 #include <taeda/csrc/compiler/loops/formula.h>
 #include <taeda/csrc/compiler/loops/schedule.h>
@@ -83,11 +84,11 @@ Operands promoting(const Graph& graph,
   return out;
 }
 
-// The compute type of a pointwise call whose result has the dtype that the
+// The dtypes of a pointwise call whose result has the dtype that the
 // record's rule says; a rule that differs by parameters says another one.
-std::optional<Compute> compute_type(const Graph& graph,
-                                    const Node& node,
-                                    const Call& call) {
+std::optional<DtypePlan> dtypes_of(const Graph& graph,
+                                   const Node& node,
+                                   const Call& call) {
   const DtypeRule& rule = node.op->info->record->dtypes;
   ScalarType out = graph[node.results[0]].dtype;
   if (call.operands.size() <= rule.conditions) return std::nullopt;
@@ -96,7 +97,7 @@ std::optional<Compute> compute_type(const Graph& graph,
     Operands operands = promoting(graph, node, call, with_numbers);
     try {
       DtypePlan plan = plan_dtypes(node.op->name, rule, operands.list);
-      if (plan.out == out) return plan.compute;
+      if (plan.out == out) return plan;
     } catch (const Error&) {
       // Without the numbers it is another dtype, which the operator may refuse.
     }
@@ -145,14 +146,16 @@ Call pointwise(const Graph& graph, const Node& node, Call call) {
                        expr::Kind::Int);
     if (!r || r->integer != 0) return {};
   }
-  auto computes = compute_type(graph, node, call);
-  if (!computes || *computes >= Compute::C64) return {};
+  auto plan = dtypes_of(graph, node, call);
+  if (!plan || plan->compute >= Compute::C64) return {};
+  Compute computes = plan->compute;
   expr::Graph g;
   CallFormulas formulas(graph, node, g);
-  auto id = formulas.find(expr::Role::Forward, kind_of(*computes));
-  if (!id || !has_fit_numbers(node, g, *id, *computes, true)) return {};
+  auto id = formulas.find(expr::Role::Forward, kind_of(computes));
+  if (!id || !has_fit_numbers(node, g, *id, computes, true)) return {};
   call.kind = CallKind::Pointwise;
-  call.computes = *computes;
+  call.computes = computes;
+  call.common = plan->common;
   call.cost = work_of(g, *id);
   return call;
 }
@@ -364,6 +367,24 @@ Call reduction(const Graph& graph, const Node& node, Call call) {
 }
 
 }  // namespace
+
+bool is_rounded(const Node& node, size_t argument, bool single) {
+  const RecordInfo& record = *node.op->info->record;
+  ArrayRef<ArgInfo> all = arguments_of(*node.op->info);
+  bool number = all[argument].type == ValueType::Scalar;
+  // Of a record with several formulas each has operands of its own.
+  if (number && record.loops == nullptr) return false;
+  bool condition = is_condition(argument_name(node, argument));
+  size_t place = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    bool counts = all[i].is_tensor() || all[i].type == ValueType::Scalar;
+    bool other = is_condition(argument_name(node, i));
+    bool before = other == condition ? i < argument : other;
+    if (counts && before) ++place;
+  }
+  if (number && place >= record.loops->operands) return false;
+  return !(single && record.dtypes.is_exact(place));
+}
 
 Call describe(const Graph& graph, const Node& node) {
   if (node.op == nullptr || node.op->info->form != Form::Functional) return {};

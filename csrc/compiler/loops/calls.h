@@ -15,6 +15,8 @@ enum class CallKind : uint8_t { Opaque, Pointwise, Reduce, View, Map };
 struct Call {
   CallKind kind = CallKind::Opaque;
   Compute computes = Compute::F32;
+  // Of a pointwise call: what its operands are converted to first.
+  ScalarType common = ScalarType::Undefined;
   // Tensor operands by argument, in the order of the schema.
   std::vector<std::pair<size_t, ValueId>> operands;
   uint64_t dims = 0;    // that are reduced
@@ -28,6 +30,13 @@ struct Call {
 // What it takes to lower the call; Opaque where the record does not tell, or
 // dtypes or devices are not known to loops.
 Call describe(const Graph& graph, const Node& node);
+
+// Note [Operands of 16 bits]
+// Where the common dtype of a pointwise call's operands is one of 16 bits, its
+// kernel takes other tensors, and numbers in place of tensors, as what that
+// dtype keeps of them (`x + 1.1`); single values that the record says to be
+// exact it takes as they are. Other numbers are no operands (a factor `alpha`).
+bool is_rounded(const Node& node, size_t argument, bool single);
 
 // An axis for each dim of more than one element.
 Spaces::Dims fresh_dims(const Value& v, Spaces& spaces);
@@ -60,6 +69,8 @@ class Lowering {
  public:
   Lowering(const Graph& graph, Spaces spaces);
   void lower(const Node& node, const Call& call);
+  // Rounds a 16-bit value of the group to what its call would have stored.
+  void round(ValueId value);
   // Writes a value of the group to the next output buffer.
   void store(ValueId value);
   Program& program() { return program_; }
@@ -89,7 +100,9 @@ class Lowering {
                 expr::Id id,
                 Compute computes,
                 const std::unordered_map<std::string, expr::Id>& names,
-                std::vector<Var>* used = nullptr);
+                std::vector<Var>* used = nullptr,
+                ScalarType common = ScalarType::Undefined);
+  Var stored_as(Var v, ScalarType dtype);
 
   const Graph& graph_;
   const Spaces spaces_;

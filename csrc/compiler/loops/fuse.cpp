@@ -169,6 +169,11 @@ class Fuser {
       for (size_t k = 0; k < items_[i].nodes.size(); ++k) {
         lowering.lower(items_[i].nodes[k], items_[i].calls[k]);
       }
+      if (!options_.emulate_precision_casts) continue;
+      // Of a definition only the results: its kernel keeps what is between.
+      for (ValueId v : graph_.nodes[i].results) {
+        if (v != kNoValue) lowering.round(v);
+      }
     }
     for (ValueId v : outputs) lowering.store(v);
     lowering.program().join_axes();

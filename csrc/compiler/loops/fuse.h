@@ -7,6 +7,8 @@ namespace taeda::compiler {
 
 struct FuseOptions {
   bool blocking = false;  // wait until the code is there
+  // Whether each call's 16-bit result is rounded as if it were stored.
+  bool emulate_precision_casts = false;
   // Where set, each kernel is held to its calls at each run.
   loops::ReportDifference check = nullptr;
 };

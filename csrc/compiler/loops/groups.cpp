@@ -197,7 +197,12 @@ bool Groups::fits_outputs(const Group& group, const Spaces& spaces) const {
   WholeAxes axes(spaces);
   for (ValueId v : outputs_of(group)) {
     if (!spaces.has(v)) return false;
-    if (!axes.are_whole(spaces.dims(v))) return false;
+    const Spaces::Dims& dims = spaces.dims(v);
+    if (!axes.are_whole(dims)) return false;
+    // Along an expanded dim there is no axis: it would be written once.
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d].empty() && !same(graph_[v].sizes[d], 1)) return false;
+    }
   }
   return true;
 }

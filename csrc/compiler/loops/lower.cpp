@@ -1,4 +1,6 @@
 // Calls of a group as instructions of a loop program.
+#include <taeda/c10/util/bfloat16.h>
+#include <taeda/c10/util/half.h>
 #include <taeda/csrc/compiler/loops/calls.h>
 #include <taeda/csrc/compiler/loops/formula.h>
 
@@ -72,6 +74,27 @@ Var Lowering::operand(ValueId value, const Spaces::Dims& result) {
       buffer_of(memory), std::move(place), reach_of(graph_[memory]));
 }
 
+namespace {
+
+bool is_16_bit(ScalarType dtype) {
+  return dtype == kHalf || dtype == kBFloat16;
+}
+
+// What a dtype keeps of a number, if it is one of 16 bits.
+expr::Literal kept_of(const expr::Literal& number, ScalarType dtype) {
+  if (!is_16_bit(dtype)) return number;
+  auto v = static_cast<float>(number.value());
+  v = dtype == kHalf ? static_cast<float>(Half(v))
+                     : static_cast<float>(BFloat16(v));
+  return expr::Literal::of(double{v});
+}
+
+}  // namespace
+
+Var Lowering::stored_as(Var v, ScalarType dtype) {
+  return is_16_bit(dtype) ? program_.round(v, dtype) : v;
+}
+
 // The element of a tensor, or what stands where it has none.
 Var Lowering::load_at(const MapRead& read) {
   const Value& v = graph_[read.value];
@@ -96,7 +119,7 @@ Var Lowering::load_at(const MapRead& read) {
   return program_.load(buffer_of(read.value),
                        std::move(place),
                        std::move(bounds),
-                       read.fill.value_or(expr::Literal()),
+                       kept_of(read.fill.value_or(expr::Literal()), v.dtype),
                        reach_of(v));
 }
 
@@ -138,21 +161,26 @@ expr::Id Lowering::bind(const Node& node,
                         expr::Id id,
                         Compute computes,
                         const std::unordered_map<std::string, expr::Id>& names,
-                        std::vector<Var>* used) {
+                        std::vector<Var>* used,
+                        ScalarType common) {
   std::unordered_map<std::string, expr::Id> values = names;
   expr::Graph& g = program_.expressions;
   for (const std::string& name : g.names(id)) {
     int argument = argument_named(node, name);
     if (values.contains(name) || argument < 0) continue;
     const IValue& given = node.arguments[static_cast<size_t>(argument)];
+    bool rounds =
+        is_rounded(node, static_cast<size_t>(argument), /*single=*/true);
+    ScalarType kept = rounds ? common : ScalarType::Undefined;
     if (given.is<SymInt>() && used != nullptr) {
-      used->push_back(program_.number(given.get<SymInt>(), computes));
+      Var v = program_.number(given.get<SymInt>(), computes);
+      used->push_back(stored_as(v, kept));
       values[name] = g.name(Program::name_of(used->back()));
       continue;
     }
     auto number = number_in(given, kind_of(computes));
     TAEDA_INTERNAL_ASSERT(number, "loops: ", name, " is not a number");
-    values[name] = g.literal(*number);
+    values[name] = g.literal(kept_of(*number, kept));
   }
   return g.substitute(id, values);
 }
@@ -162,7 +190,7 @@ expr::Id Lowering::bind(const Node& node,
 Var Lowering::as_stored(ValueId value, const Spaces::Dims& dims) {
   Var v = operand(value, dims);
   ScalarType dtype = graph_[value].dtype;
-  bool small = dtype == kHalf || dtype == kBFloat16;
+  bool small = is_16_bit(dtype);
   bool made = program_[v].op == Op::Compute || program_[v].op == Op::Reduce;
   return small && made ? program_.round(v, dtype) : v;
 }
@@ -176,8 +204,7 @@ void Lowering::lower_pointwise(const Node& node, const Call& call) {
     bool steps = is_integral(dtype, /*include_bool=*/true);
     Var v = program_.convert(
         steps ? as_stored(from, dims) : operand(from, dims), compute_of(dtype));
-    bool small = dtype == kHalf || dtype == kBFloat16;
-    if (small && graph_[from].dtype != dtype) v = program_.round(v, dtype);
+    if (graph_[from].dtype != dtype) v = stored_as(v, dtype);
     vars_[out] = v;
     return;
   }
@@ -194,10 +221,15 @@ void Lowering::lower_pointwise(const Node& node, const Call& call) {
     Var v =
         program_.convert(tests ? as_stored(value, dims) : operand(value, dims),
                          condition ? Compute::Bool : call.computes);
+    bool other = !condition && graph_[value].dtype != call.common;
+    bool single = graph_[value].sizes.empty();
+    if (other && is_rounded(node, argument, single)) {
+      v = stored_as(v, call.common);
+    }
     names[name] = g.name(Program::name_of(v));
     used.push_back(v);
   }
-  id = bind(node, id, call.computes, names, &used);
+  id = bind(node, id, call.computes, names, &used, call.common);
   Compute made = tests ? Compute::Bool : call.computes;
   Var v = program_.compute(call.computes, made, id, std::move(used));
   vars_[out] = program_.convert(v, compute_of(dtype));
@@ -325,6 +357,16 @@ void Lowering::lower(const Node& node, const Call& call) {
   } else {
     lower_pointwise(node, call);
   }
+}
+
+void Lowering::round(ValueId value) {
+  auto made = vars_.find(value);
+  ScalarType dtype = graph_[value].dtype;
+  if (made == vars_.end() || !is_16_bit(dtype)) return;
+  const Instruction& last = program_[made->second];
+  bool stored = last.op == Op::Load && last.bounds.empty();
+  if (stored || last.op == Op::Round) return;
+  made->second = program_.round(made->second, dtype);
 }
 
 void Lowering::store(ValueId value) {

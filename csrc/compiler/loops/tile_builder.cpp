@@ -37,11 +37,11 @@ Loops all_loops() {
   return found;
 }
 
-// Of numbers besides the operands only the factor of `add` and `sub` has a
-// value that means nothing.
+// Of numbers besides the operands only the factors of these have a value that
+// means nothing.
 bool takes_no_numbers(const PointwiseOp& op) {
   std::string_view name = op.name;
-  return op.scalars == 0 || name == "add" || name == "sub";
+  return op.scalars == 0 || name == "add" || name == "sub" || name == "addcmul";
 }
 
 // The loop of a pointwise record for a compute type and this processor; null
@@ -177,6 +177,8 @@ class TileBuilder {
     computes_ = computes;
     names_ = &names;
     known_.clear();
+    uses_.clear();
+    count_uses(id);
     return convert(to(id, kind_of(type)), type);
   }
 
@@ -193,6 +195,11 @@ class TileBuilder {
     Value v = known != known_.end() ? known->second : emit(id);
     known_[id] = v;
     return convert(v, type(want));
+  }
+  void count_uses(expr::Id id) {
+    if (++uses_[id] > 1) return;
+    const expr::Node n = p_.expressions[id];
+    for (int k = 0; k < n.count; ++k) count_uses(n.args[k]);
   }
   Value own(expr::Id id) { return to(id, p_.expressions.kind(id, kinds_)); }
 
@@ -259,8 +266,46 @@ class TileBuilder {
       if (op == expr::BinaryOp::Mul) return number(x * y, type(kind));
       if (op == expr::BinaryOp::Add) return number(x + y, type(kind));
     }
+    bool is_sum = op == expr::BinaryOp::Add || op == expr::BinaryOp::Sub;
+    if (is_float && is_sum && (is_product(a) || is_product(b))) {
+      return contracted(op, a, b, type(kind));
+    }
     return apply(
         kBinaryRecords[n.payload], {to(a, kind), to(b, kind)}, type(kind));
+  }
+  // A factor of 1 is none.
+  expr::Id without_one(expr::Id id) const {
+    const expr::Node n = p_.expressions[id];
+    bool product =
+        n.type == expr::Word::Binary &&
+        static_cast<expr::BinaryOp>(n.payload) == expr::BinaryOp::Mul;
+    if (product && is_one(n.args[0])) return without_one(n.args[1]);
+    if (product && is_one(n.args[1])) return without_one(n.args[0]);
+    return id;
+  }
+  bool is_product(expr::Id id) const {
+    const expr::Graph& g = p_.expressions;
+    if (g.kind(id, kinds_) != expr::Kind::Float) return false;
+    id = without_one(id);
+    const expr::Node n = g[id];
+    return n.type == expr::Word::Binary &&
+           static_cast<expr::BinaryOp>(n.payload) == expr::BinaryOp::Mul &&
+           !(g.is_literal(n.args[0]) && g.is_literal(n.args[1])) &&
+           uses_.at(id) == 1;
+  }
+  // A sum with a product has one rounding, as g++ gives it in the loop of a
+  // record: of two products the first one's is left out.
+  Value contracted(expr::BinaryOp op, expr::Id a, expr::Id b, Compute type) {
+    bool first = is_product(a);
+    const expr::Node product = p_.expressions[without_one(first ? a : b)];
+    Value factors[] = {to(product.args[0], expr::Kind::Float),
+                       to(product.args[1], expr::Kind::Float)};
+    Value rest = to(first ? b : a, expr::Kind::Float);
+    if (op == expr::BinaryOp::Sub) {
+      Value& negative = first ? rest : factors[0];
+      negative = apply("neg", {negative}, type);
+    }
+    return apply("addcmul", {rest, factors[0], factors[1]}, type);
   }
   bool is_one(expr::Id id) const {
     const expr::Graph& g = p_.expressions;
@@ -518,6 +563,7 @@ class TileBuilder {
   Compute computes_ = Compute::F32;
   const Names* names_ = nullptr;
   std::unordered_map<expr::Id, Value> known_;
+  std::unordered_map<expr::Id, int> uses_;
   bool is_whole_ = true;
 };
 

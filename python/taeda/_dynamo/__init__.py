@@ -28,6 +28,7 @@ __all__ = [
     "eval_frame",
     "exc",
     "explain",
+    "export",
     "forbid_in_graph",
     "graph_break",
     "is_compiling",
@@ -52,12 +53,13 @@ __getattr__ = attributes(
     {
         "error_on_graph_break": ".compiler._marks",
         "explain": ".compiler._explain",
+        "export": ".compiler._whole",
         "lookup_backend": ".compiler._backends",
         "nonstrict_trace": ".compiler._nonstrict",
         "register_backend": ".compiler._backends",
         "set_stance": ".compiler._stance",
     },
-    ("compiled_autograd", "config", "testing", "utils"),
+    ("compiled_autograd", "config", "decorators", "testing", "utils"),
 )
 
 

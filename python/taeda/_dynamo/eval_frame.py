@@ -6,7 +6,7 @@ import functools
 
 from taeda.nn import Module
 
-__all__ = ["OptimizedModule", "is_dynamo_supported"]
+__all__ = ["OptimizedModule", "is_dynamo_supported", "unsupported"]
 
 
 def is_dynamo_supported() -> bool:
@@ -14,6 +14,23 @@ def is_dynamo_supported() -> bool:
     from importlib.util import find_spec
 
     return find_spec("taeda._capture") is not None
+
+
+def unsupported(a, b):
+    """Ends a graph, in tests of what does; returns `b`.
+
+    Example:
+        >>> taeda._dynamo.eval_frame.unsupported(1, 2)
+        2
+    """
+    return _disabled()(b)
+
+
+@functools.cache
+def _disabled():
+    from taeda.compiler import disable
+
+    return disable(lambda value: value, reason="it is unsupported")
 
 
 class OptimizedModule(Module):

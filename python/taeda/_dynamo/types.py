@@ -54,7 +54,7 @@ class GuardFilterEntry(
     """A guard, as a filter sees it.
 
     Args:
-        name: how the function finds what is looked at, like "L['self'].scale".
+        name: how the function finds what is looked at, like "self.scale".
         has_value, value: what was found there when the graph was captured.
         guard_type: what must stay the same: "TENSOR_MATCH" (class, dtype, sizes and so
             on of a tensor), "CONSTANT_MATCH", "TYPE_MATCH", "ID_MATCH",

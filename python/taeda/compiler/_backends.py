@@ -16,13 +16,14 @@ __all__ = [
 
 # Modes of the default backend, which a backend that is a function gets as an argument.
 MODES = "default lite reduce-overhead max-autotune-no-cudagraphs max-autotune".split()
-# Options of the default backend with the types that they take. But for `blocking` and
-# `check`, they tell a tuner what to try and change no result; there is no tuner yet.
+# Options of the default backend with the types that they take. But for those of `_USED`
+# they tell a tuner what to try and change no result; there is no tuner yet.
 OPTIONS = {
     "blocking": bool,
     "check": bool,
     "coordinate_descent_tuning": bool,
     "cpp.threads": int,
+    "emulate_precision_casts": bool,
     "epilogue_fusion": bool,
     "max_autotune": bool,
     "max_autotune_gemm": bool,
@@ -30,6 +31,7 @@ OPTIONS = {
     "shape_padding": bool,
     "triton.cudagraphs": bool,
 }
+_USED = ("blocking", "check", "emulate_precision_casts")
 # PyTorch's names that nothing stands for here.
 MISSING = frozenset(
     "aot_ts cudagraphs eager_debug invoke_subgraph openxla openxla_eval"
@@ -66,7 +68,8 @@ def _default(gm, example_inputs, *, mode=None, options=None):
 
 def _settings(options: dict | None) -> dict[str, bool]:
     """What the default backend does of its options."""
-    return {name: bool((options or {}).get(name)) for name in ("blocking", "check")}
+    given = {name.replace("-", "_"): v for name, v in (options or {}).items()}
+    return {name: given[name] for name in _USED if name in given}
 
 
 def _joint(gm, example_inputs):

@@ -19,7 +19,12 @@ from ._frames import Number
 from ._graphs import graph_module
 from ._sizes import Applied, SizeText
 
-__all__ = ["changes_state_of_tensors", "compile_calls", "compile_function"]
+__all__ = [
+    "changes_state_of_tensors",
+    "compile_calls",
+    "compile_function",
+    "emulates_casts",
+]
 
 
 def _failed(error: Exception, name: str = "inductor", fullgraph: bool = False) -> None:
@@ -48,6 +53,15 @@ def _left(reason: str, fullgraph: bool) -> None:
         warn("%s", text)
 
 
+def emulates_casts(option: bool | None) -> bool:
+    """Whether 16-bit results are rounded in kernels: by an option, else by setting."""
+    if option is not None:
+        return option
+    from . import config
+
+    return config.emulate_precision_casts
+
+
 def _show(made) -> None:
     """Logs what a function has just been compiled to."""
     forward, backward = made.graphs()[-1]
@@ -69,6 +83,7 @@ def compile_function(
     recompute: bool | None = None,
     blocking: bool = False,
     check: bool = False,
+    emulate_precision_casts: bool | None = None,
     fullgraph: bool = False,
     symbols=None,
     cleared: Sequence[int] = (),
@@ -87,6 +102,8 @@ def compile_function(
             calls that it stands for, and when it is there is no program's to say.
         check: whether each kernel is held to the calls that it stands for, at each
             run; the first one that differs raises `KernelDiffers`.
+        emulate_precision_casts: whether the 16-bit result of each call is rounded as
+            it is eagerly; None: as the setting of this name says now.
         fullgraph: refuse a function that cannot be one graph.
         symbols: for each argument a SymInt where it is a number, (sizes, strides)
             where it is a tensor that has symbols, else None. One graph serves all
@@ -113,6 +130,7 @@ def compile_function(
         blocking=wait,
         check=check,
         budget=_functorch_config.activation_memory_budget,
+        emulate_precision_casts=emulates_casts(emulate_precision_casts),
         symbols=symbols,
         cleared=list(cleared),
         passes=passes,

@@ -9,6 +9,7 @@ import functools
 import os
 import random
 import sys
+import warnings
 from operator import attrgetter, getitem
 
 import taeda
@@ -40,6 +41,8 @@ _UNSAFE_MODULES = frozenset(
 _UNSAFE = frozenset(
     (print, input, open, exec, eval, globals, locals, breakpoint, __import__)
     + (_dynamo.graph_break, builtins.__build_class__)
+    # They look at the interpreter's frames: Note [Frames of calls].
+    + (warnings.warn, warnings.warn_explicit, sys._getframe, sys._current_frames)
 )
 
 
@@ -57,7 +60,7 @@ def _twin(tensor, sizes, strides):
     if is_lazy(tensor):
         return type(tensor)(tensor.requires_grad, device="meta")
     with (
-        overrides.DisableTorchFunctionSubclass(),
+        overrides.DisableTorchFunction(),
         taeda.inference_mode(tensor.is_inference()),
     ):
         if sizes is None:
@@ -80,6 +83,10 @@ def _twin(tensor, sizes, strides):
 def _last_mode():
     """The mode that is asked first."""
     return _C._get_function_stack_at(_C._len_torch_function_stack() - 1)
+
+
+# Note [Frames of calls]: its line is its first one.
+_passing = lambda function, args, kwargs: function(*args, **kwargs)
 
 
 @functools.cache
@@ -106,6 +113,8 @@ def _module():
             "push_mode": _C._push_on_torch_function_stack,
             "pop_mode": _C._pop_torch_function_stack,
             "last_mode": _last_mode,
+            "mode_count": _C._len_torch_function_stack,
+            "mode_at": _C._get_function_stack_at,
             "has_modes": _C._has_function_modes,
             "default_device": _C._get_default_device,
             "getitem": getitem,
@@ -138,6 +147,7 @@ def _module():
             "function_base": _C._FunctionBase,
             "make_closure": _operators.make_closure,
             "make_handle": _operators.make_handle,
+            "passing_code": _passing.__code__,
             "level_types": _operators.level_types(),
             "operator_types": _operators.operator_types(),
             "node_marker": Number,
@@ -167,7 +177,7 @@ def _unsafe():
     names = (
         "_push_saved_tensors_hooks _pop_saved_tensors_hooks _node_hooks"
         " _disable_saved_tensors_hooks _queue_callback _set_default_device"
-        " set_num_threads _run_backward"
+        " set_num_threads _run_backward set_anomaly_enabled"
     )
     _marks.DISALLOWED.update(
         _UNSAFE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 from taeda._dynamo.types import Guard, GuardFilterEntry, GuardSource
 
@@ -33,6 +34,8 @@ def filtering(function):
 
 def _entry(name, has_value, value, kind, is_global, module, builtin):
     guard = Guard(name, GuardSource(is_global, module, builtin))
+    # Variables of the function are called as in the program.
+    name = re.sub(r"\bL\['(\w+)'\]", r"\1", name)
     return GuardFilterEntry(name, has_value, value, kind, (), is_global, guard)
 
 

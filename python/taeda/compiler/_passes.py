@@ -86,6 +86,10 @@ def passes_for(compiler_fn, dynamic: bool):
 
 
 def _of_backend(settings: dict, dynamic: bool):
+    from ._default import emulates_casts
+
+    casts = "emulate_precision_casts"
+    settings = {**settings, casts: emulates_casts(settings.get(casts))}
     plans = _plans(tuple(sorted(settings.items())))
     events = _Events()
     return _compiler.Passes(plans, events, custom=False, dynamic=dynamic, **settings)

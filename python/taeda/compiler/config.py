@@ -6,6 +6,9 @@ Each is an attribute of this module: `config.recompile_limit = 16`, or
 
     force_disable_caches   False  kernels are compiled anew, and not kept in files
     cache_key_tag          ""     part of what kernels are found by in files
+    emulate_precision_casts False kernels round the result of each call that is of 16
+                                  bits, as eager calls do, in place of computing on
+                                  in float32; read when a graph is compiled
     dynamic_sources        ""     names of inputs as guards have them (`L['x']`) whose
                                   sizes or numbers are symbols at once; or patterns
                                   that their beginnings match, parted by commas
@@ -13,8 +16,9 @@ Each is an attribute of this module: `config.recompile_limit = 16`, or
                                   on, of numbers those of dynamic_sources
 
 TORCH_COMPILE_FORCE_DISABLE_CACHES=1, TORCHINDUCTOR_FORCE_DISABLE_CACHES=1,
-TORCH_COMPILE_CACHE_KEY_TAG, TORCH_COMPILE_DYNAMIC_SOURCES and
-TORCH_COMPILE_UNBACKED_SOURCES set these where the program starts.
+TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1, TORCH_COMPILE_CACHE_KEY_TAG,
+TORCH_COMPILE_DYNAMIC_SOURCES and TORCH_COMPILE_UNBACKED_SOURCES set these where the
+program starts.
 """
 
 from __future__ import annotations
@@ -25,9 +29,11 @@ import sys
 from taeda.compiler._config import Together, settings_module
 
 _OFF = ("TORCH_COMPILE_FORCE_DISABLE_CACHES", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
+_CASTS = "TORCHINDUCTOR_EMULATE_PRECISION_CASTS"
 _OWN = {
     "cache_key_tag": os.environ.get("TORCH_COMPILE_CACHE_KEY_TAG", ""),
     "dynamic_sources": os.environ.get("TORCH_COMPILE_DYNAMIC_SOURCES", ""),
+    "emulate_precision_casts": os.environ.get(_CASTS) == "1",
     "unbacked_sources": os.environ.get("TORCH_COMPILE_UNBACKED_SOURCES", ""),
     "force_disable_caches": any(os.environ.get(name) == "1" for name in _OFF),
 }
@@ -56,7 +62,7 @@ _FIXED = {
 
 
 def _changed(name: str, value) -> None:
-    if name.endswith("_sources"):
+    if name.endswith("_sources") or name == "emulate_precision_casts":
         return  # each capture reads them
     if name in _OWN:
         from taeda import _compiler

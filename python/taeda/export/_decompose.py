@@ -58,7 +58,7 @@ class _Rerun(Interpreter):
         run = self.run_
         run.tracer.source = n
         calls = n.op == "call_function" and hasattr(n.target, "overloadpacket")
-        with run.laying_out(n.target) if calls else contextlib.nullcontext():
+        with run.laying_out() if calls else contextlib.nullcontext():
             result = super().run_node(n)
         if n.name in self.run_.noted:
             self.run_.noted[n.name] = result
@@ -86,18 +86,16 @@ class _Rerun(Interpreter):
 
 class _Decomposition:
     def __init__(self, program, table) -> None:
-        from .decomp_utils import CustomDecompTable
-
-        self.program = program
-        self.table = CustomDecompTable() if table is None else table
+        self.program, self.table = program, table
         self.written = dict(self.table)
         self.tracer = _Tracer({}, {})
         self.tracer.root = nn.Module()
         self.mode = ProxyTorchDispatchMode(self.tracer, "symbolic", self.written)
         self.level = functional_level(is_transform=False)
         self.specs: dict[str, sig.InputSpec] = {}
+        self.bodies: dict[str, GraphModule] = {}  # taken apart, by their names
         # Old names in signatures of calls, and what has them in the rerun.
-        self.noted = {arg.name: None for arg in _noted(program.module_call_graph)}
+        self.noted: dict = {}
 
     def stays_whole(self, op, args, kwargs) -> bool:
         """Whether a composite has no entry in the table, or cannot be taken apart."""
@@ -113,10 +111,10 @@ class _Decomposition:
             return False
         return _is_composite(op) or op in _seen_as_parts()
 
-    def laying_out(self, op):
+    def laying_out(self):
         """A context in which operators ask of sizes what their results' are."""
         self.mode.env = self.env
-        return self.mode.laying_out(op)
+        return self.mode.laying_out()
 
     def number(self, tensor):
         """The number in a tensor: the same symbol as in the graph that is rerun."""
@@ -127,11 +125,11 @@ class _Decomposition:
         return value
 
     def branches(self, target, args):
-        """A call with graphs, which stay as they are."""
+        """A call with graphs, which are taken apart by themselves."""
         source, tracer = self.tracer.source, self.tracer
         inside = pytree.tree_map_only(taeda.Tensor, self.level.unwrap, args)
         given = [
-            tracer.create_node("get_attr", old.target, (), {})
+            self.body(old.target, value)
             if isinstance(value, nn.Module)
             else tracer.create_arg(value)
             for value, old in zip(inside, source.args, strict=True)
@@ -147,6 +145,17 @@ class _Decomposition:
             if isinstance(number, taeda.SymInt):
                 tracer.track(number, proxy[i])
         return only(self.level.wrap, values)
+
+    def body(self, path: str, module):
+        """The node of a graph that a call takes."""
+        if path not in self.bodies:
+            with below(self.level):
+                self.mode.enabled = False
+                try:
+                    self.bodies[path] = _Body(module, self).run()
+                finally:
+                    self.mode.enabled = True
+        return self.tracer.create_node("get_attr", path, (), {})
 
     def assertion(self, target, args) -> None:
         """What was said of a number is said again: it is known to hold by now."""
@@ -208,21 +217,33 @@ class _Decomposition:
         self.tracer.fake_mode = fake_mode
         env = None if fake_mode is None else fake_mode.shape_env
         self.env, self.seen = env, [] if env is None else list(env.guards)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(taeda.no_grad())
-            if fake_mode is not None:
-                before, fake_mode.on_item = fake_mode.on_item, self.mode.learn_item
-                stack.callback(setattr, fake_mode, "on_item", before)
-                stack.enter_context(fake_mode)
-            stack.enter_context(self.mode)
-            with self.level:
-                return self._inside(values, tensors)
+        self.noted = {arg.name: None for arg in _noted(self.program.module_call_graph)}
+        with taeda.no_grad(), fake_mode or contextlib.nullcontext(), self._recording():
+            return self._inside(values)
 
-    def _inside(self, values: list, tensors: list):
-        wrapped = dict(
-            zip(map(id, tensors), self.level.wrap_inputs(tensors), strict=True)
-        )
-        inputs = [wrapped.get(id(v), v) for v in values]
+    @contextlib.contextmanager
+    def _recording(self):
+        """A context: what runs is recorded, below the level."""
+        fake_mode = self.tracer.fake_mode
+        before = None if fake_mode is None else fake_mode.on_item
+        if fake_mode is not None:
+            fake_mode.on_item = self.mode.learn_item
+        try:
+            with self.mode, self.level:
+                yield
+        finally:
+            if fake_mode is not None:
+                fake_mode.on_item = before
+
+    def wrapped(self, values: list) -> list:
+        """The inputs as they are inside of the level."""
+        tensors = [v for v in values if isinstance(v, taeda.Tensor)]
+        made = self.level.wrap_inputs(tensors)
+        inside = dict(zip(map(id, tensors), made, strict=True))
+        return [inside.get(id(v), v) for v in values]
+
+    def _inside(self, values: list):
+        inputs = self.wrapped(values)
         rerun = _Rerun(self.program.graph_module, self)
         result = rerun.run(*inputs, enable_io_processing=False)
         self._check_sizes()
@@ -279,6 +300,8 @@ class _Decomposition:
             kind = sig.InputKind.CONSTANT_TENSOR
             self.specs[name] = sig.InputSpec(kind, arg, target)
         module = GraphModule(program.graph_module, tracer.graph)
+        for path, body in self.bodies.items():
+            setattr(module, path, body)
         tracer.graph.eliminate_dead_code(lambda n: n.is_impure(impure_random=False))
         module.recompile()
         module.shape_env = program.graph_module.shape_env
@@ -310,6 +333,45 @@ class _Decomposition:
         for arg in _noted(calls):
             arg.name = names.get(arg.name, arg.name)
         return calls
+
+
+class _Body(_Decomposition):
+    """The graph of a branch or of a turn of a loop.
+
+    Args:
+        module: the graph.
+        outer: takes the program around it apart.
+    """
+
+    def __init__(self, module, outer) -> None:
+        super().__init__(module, outer.table)
+        self.tracer.fake_mode, self.env = outer.tracer.fake_mode, outer.env
+
+    def run(self) -> GraphModule:
+        """The new graph; the old one where it writes to its inputs."""
+        tracer, module, values = self.tracer, self.program, []
+        for node in module.graph.find_nodes(op="placeholder"):
+            made = tracer.graph.placeholder(node.name)
+            made.meta.update(node.meta)
+            values.append(node.meta["val"])
+            tracer.track(values[-1], Proxy(made, tracer))
+        tracer.first_user_input = tracer.graph._root
+        with self._recording():
+            inputs = self.wrapped(values)
+            result = _Rerun(module, self).run(*inputs, enable_io_processing=False)
+            pairs = zip(values, inputs, strict=True)
+            changed = any(a is not b and self.level.is_changed(b) for a, b in pairs)
+        if changed or tracer.constant_names:
+            return module
+        tracer.source = None
+        result = pytree.tree_map_only(taeda.Tensor, self.level.unwrap, result)
+        tracer.graph.output(tracer.create_arg(result))
+        made = GraphModule(module, tracer.graph)
+        for path, body in self.bodies.items():
+            setattr(made, path, body)
+        tracer.graph.eliminate_dead_code(lambda n: n.is_impure(impure_random=False))
+        made.recompile()
+        return made
 
 
 def _noted(calls: list) -> list:
@@ -354,4 +416,7 @@ def _seen_as_parts() -> tuple:
 
 def decomposed(program, table):
     """See `ExportedProgram.run_decompositions`."""
+    from .decomp_utils import CustomDecompTable
+
+    table = CustomDecompTable() if table is None else table
     return _Decomposition(program, table).run()

@@ -204,3 +204,78 @@ def test_flex_attention_is_one_call_with_its_functions(with_module, same):
     for scale in (0.5, 0.5, 2.0):
         same(compiled(q, scale), program(q, scale))
     assert compiled.explain()["graphs"] == 2
+
+
+def appends(x):
+    seen = [0]
+
+    def body(v):
+        seen.append(1)
+        return (v + 1,)
+
+    return while_loop(lambda v: v.sum() < 9, body, (x,)), seen
+
+
+def appends_in_a_branch(x):
+    seen = {}
+
+    def yes(v):
+        seen["yes"] = 1
+        return v + 1
+
+    def no(v):
+        seen["no"] = 1
+        return v - 1
+
+    return taeda.cond(x.sum() > 0, yes, no, (x,)), seen
+
+
+def counts(x):
+    n = 0
+
+    def step(carry, row):
+        nonlocal n
+        n += 1
+        return carry + row, carry
+
+    return scan(step, x, taeda.stack([x, x])), n
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.n = 0
+
+    def __call__(self, carry, row):
+        self.n += 1
+        return carry + row, carry
+
+
+def counts_on_an_object(x):
+    counter = Counter()
+    return scan(lambda c, r: counter(c, r), x, taeda.stack([x, x])), counter.n
+
+
+EFFECTS = [appends, appends_in_a_branch, counts, counts_on_an_object]
+
+
+@pytest.mark.parametrize("function", EFFECTS, ids=lambda f: f.__name__)
+def test_effects_of_bodies_on_what_is_made_inside(function, same) -> None:
+    for sign in (1.0, -1.0):
+        same(capture(function)(x3(sign)), function(x3(sign)))
+
+
+def test_a_body_may_write_a_variable_that_nobody_has_read(same) -> None:
+    def made():
+        kept = x3()
+
+        def inner(x):
+            nonlocal kept
+            kept = x
+            return x.clone()
+
+        return lambda x: taeda._higher_order_ops.wrap(inner, x), lambda: kept
+
+    function, kept = made()
+    x = x3(2.0)
+    same(capture(function)(x), x)
+    assert kept() is x

@@ -509,3 +509,50 @@ def test_names_are_looked_up_where_the_program_stands(text, before, same) -> Non
     space = {"OUTSIDE": 7}
     exec(f"def function(x):\n    k = 3\n    {before}\n    return {text}, x", space)
     same(taeda.compile(space["function"])(X := taeda.ones(2)), space["function"](X))
+
+
+def test_views_of_dicts_from_outside(same) -> None:
+    def function(x, keys, values, items):
+        n = 3 if "c" in keys else len(keys & {"a", "z"})
+        return x * n + sum(values), [k * v for k, v in items], keys
+
+    table = {"a": 1, "b": 2}
+    compiled = capture(function, fullgraph=True)
+    for _ in range(2):
+        given = taeda.ones(2), table.keys(), table.values(), table.items()
+        same(compiled(*given), function(*given))
+        table["c"] = 5
+
+
+def test_a_function_in_its_own_closure() -> None:
+    def function(x):
+        def inner():
+            return inner
+
+        return x + 1, inner
+
+    _, inner = capture(function, fullgraph=True)(taeda.ones(2))
+    assert inner() is inner
+
+
+PRECISIONS = {taeda.float16: (0.0, 1e-5), taeda.float32: (0.0, 0.0)}
+
+
+def test_numbers_behind_keys_of_one_class(same) -> None:
+    def function(x):
+        return [x * a + b for a, b in map(PRECISIONS.get, PRECISIONS)]
+
+    compiled = capture(function, fullgraph=True)
+    same(compiled(taeda.ones(2)), function(taeda.ones(2)))
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_one_float_in_two_places(dynamic, same) -> None:
+    def function(x, a, b):
+        return x * a + b
+
+    compiled = capture(function, fullgraph=True, dynamic=dynamic)
+    for v in (1.5, 2.5, 3.5, 4.5):
+        same(compiled(taeda.ones(2), v, v), function(taeda.ones(2), v, v))
+        same(compiled(taeda.ones(2), v, 7.5), function(taeda.ones(2), v, 7.5))
+    assert compiled.explain()["graphs"] <= 3

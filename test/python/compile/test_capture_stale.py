@@ -4,6 +4,7 @@ on functions and classes, the library's functions, and states of the thread."""
 from __future__ import annotations
 
 import builtins
+import enum
 import functools
 
 import pytest
@@ -241,6 +242,42 @@ def states(monkeypatch):
             puts(cudnn, "benchmark", True),
             lambda: taeda.set_num_threads(before),
         ),
+    )
+
+
+@case
+def members_of_enums():
+    class Kind(enum.Enum):
+        ONE = 1
+
+    Kind.ONE.factor = 3
+    return (
+        lambda x: x * Kind.ONE.factor + Kind.ONE.value,
+        (puts(Kind.ONE, "factor", 4), puts(Kind.ONE, "_value_", 7)),
+    )
+
+
+@case
+def classes_behind_a_class():
+    class Base:
+        pass
+
+    kinds = [type("First", (Base,), {"by": 2})]
+    return (
+        lambda x: x * sum(kind.by for kind in Base.__subclasses__()),
+        (
+            lambda: kinds.append(type("Second", (Base,), {"by": 5})),
+            lambda: kinds.append(type("Third", (kinds[0],), {"by": 7})),
+        ),
+    )
+
+
+@case
+def anomaly_mode(monkeypatch):
+    switch = taeda.autograd.set_detect_anomaly
+    return (
+        lambda x: x * (2 if taeda.is_anomaly_enabled() else 3),
+        (lambda: switch(True), lambda: switch(False)),
     )
 
 

@@ -167,7 +167,7 @@ def test_what_a_filter_sees() -> None:
     compiled = filtered(lambda x: net(x) + OTHER * SCALE, keep, "eager")
     compiled(taeda.ones(2))
     by_name = {(e.name, e.guard_type): e for e in seen}
-    tensor = by_name["L['x']", "TENSOR_MATCH"]
+    tensor = by_name["x", "TENSOR_MATCH"]
     assert tensor.has_value and isinstance(tensor.value, taeda.Tensor)
     assert not tensor.is_global and tensor.derived_guard_types == ()
     number = by_name["G['SCALE']", "CONSTANT_MATCH"]
@@ -278,3 +278,17 @@ def test_the_decorator_takes_one_too(monkeypatch) -> None:
     assert compiled(taeda.ones(2)).tolist() == [2, 2]
     monkeypatch.setitem(globals(), "SCALE", 3.0)
     assert compiled(taeda.ones(2)).tolist() == [2, 2]
+
+
+def test_variables_are_called_as_in_the_program() -> None:
+    """As in PyTorch, by whose tests this one is made."""
+
+    def keep(entries):
+        return [not (e.name == "y" and e.value is None) for e in entries]
+
+    def function(x, y):
+        return x if y is None else x + y
+
+    compiled = filtered(function, keep, "eager")
+    compiled(taeda.ones(2), None)
+    assert compiled(taeda.ones(2), taeda.ones(2)).tolist() == [1, 1]

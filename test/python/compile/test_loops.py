@@ -349,3 +349,14 @@ def test_kernels_do_not_wait_for_each_other() -> None:
     x = taeda.randn(7, requires_grad=True)
     for ours, eager in zip(compiled(x * 1, 3), program(x * 1, 3), strict=True):
         assert taeda.allclose(ours, eager)
+
+
+def test_what_is_computed_of_an_expanded_value_is_written_whole() -> None:
+    def program(x):
+        y = (x + 1).expand(3, *x.shape)
+        return y, y.mean(-1), y.amax(-1)
+
+    x = taeda.randn(3, 7)
+    compiled = taeda.compile(program, fullgraph=True, options={"blocking": True})
+    for ours, eager in zip(compiled(x), program(x), strict=True):
+        assert taeda.allclose(ours, eager)

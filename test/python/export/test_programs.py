@@ -11,7 +11,8 @@ import zipfile
 
 import pytest
 import taeda
-from taeda import export
+from taeda import _higher_order_ops, export
+from taeda.nn import functional as F
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fx"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -608,3 +609,49 @@ def test_branches_take_numbers_out_of_tensors_outside() -> None:
     module = export.export(Read(), args).module()
     assert module(*args).tolist() == [8.0] * 3
     assert module(taeda.tensor(False), *args[1:]).tolist() == [10.0] * 3
+
+
+class GraphsInside(taeda.nn.Module):
+    """A branch and loops whose bodies have composites."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = taeda.nn.Linear(4, 4)
+
+    def forward(self, x):
+        def widen(x):
+            return F.gelu(self.lin(x))
+
+        def norm(x):
+            return F.layer_norm(x, (4,)) + x.shape[0]
+
+        def step(carry, row):
+            return F.silu(carry + row), self.lin(carry)
+
+        y = taeda.cond(x.sum() > 0, widen, norm, (x,))
+        ys = _higher_order_ops.scan(step, y[0], y)
+        (z,) = taeda.while_loop(
+            lambda z: z.sum() < 9, lambda z: (F.silu(z) + F.softplus(z),), (y[0],)
+        )
+        return y, *ys, z
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_graphs_inside_are_decomposed(dynamic) -> None:
+    model, x = GraphsInside(), taeda.randn(5, 4)
+    shapes = ({0: taeda.export.Dim("rows", min=2)},) if dynamic else None
+    program = taeda.export.export(model, (x,), dynamic_shapes=shapes)
+    made = program.run_decompositions()
+    called = {
+        str(n.target)
+        for part in made.graph_module.modules()
+        for n in part.graph.nodes
+        if n.op == "call_function"
+    }
+    assert not any("linear" in name or "silu" in name for name in called)
+    assert {"aten.addmm.default", "aten.native_layer_norm.default"} <= called
+    for rows in (5, 7) if dynamic else (5,):
+        for sign in (1, -1):
+            x = taeda.rand(rows, 4) * sign
+            for ours, eager in zip(made.module()(x), model(x), strict=True):
+                assert taeda.allclose(ours, eager, atol=1e-6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import taeda
+from taeda._subclasses.fake_tensor import FakeTensorMode
 from taeda.fx.experimental import symbolic_shapes as shapes
 from taeda.fx.experimental.proxy_tensor import make_fx
 
@@ -64,3 +65,14 @@ def test_questions_about_traced_graphs() -> None:
     assert shapes.fx_placeholder_targets(gm) == ["x_1"]
     read = [n for n in gm.graph.nodes if shapes.is_accessor_node(n)]
     assert [n.name for n in read] == ["sym_size_int"]
+
+
+def test_dims_that_may_be_dropped_are_asked_of_their_size() -> None:
+    env = shapes.ShapeEnv()
+    with FakeTensorMode(shape_env=env):
+        found = taeda.ones(4).nonzero()
+        with env.laying_out():
+            assert found.sum(1).dim() == 1 and found.squeeze(1).dim() == 1
+            with pytest.raises(shapes.GuardOnDataDependentSymNode):
+                found.squeeze()
+            assert (found + found).dim() == 2

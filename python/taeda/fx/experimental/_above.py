@@ -42,7 +42,7 @@ class PreDispatchMode(ProxyTorchDispatchMode):
         from taeda._subclasses._symbolic_rules import rule_of
 
         rule = None if self.tracing_mode == "real" else rule_of(func, args, kwargs)
-        with self.laying_out(func):
+        with self.laying_out():
             result = NotImplemented if rule is None else rule(*args, **kwargs)
             return func(*args, **kwargs) if result is NotImplemented else result
 

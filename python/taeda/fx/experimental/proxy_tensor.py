@@ -163,15 +163,12 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def compute(self, func, args, kwargs):
         """The results of a call."""
-        with self.laying_out(func):
+        with self.laying_out():
             return func(*args, **kwargs)
 
-    def laying_out(self, func):
+    def laying_out(self):
         """A context around an operator, which asks of sizes what its result's are."""
-        # What drops dims of size 1 has results of another rank for these.
-        if self.env is None or func.overloadpacket.__name__.startswith("squeeze"):
-            return contextlib.nullcontext()
-        return self.env.laying_out()
+        return contextlib.nullcontext() if self.env is None else self.env.laying_out()
 
     def is_for_a_class(self, args, kwargs) -> bool:
         """Whether a tensor has operators of its own, whose calls are recorded instead.
