@@ -48,11 +48,6 @@ def test_a_hook_of_a_module_that_is_gone(torch) -> None:
             wrapped.__setstate__(state)
 
 
-def test_what_is_not_there_yet() -> None:
-    with refuses(NotImplementedError, "skip_data"):
-        taeda.serialization.skip_data().__enter__()
-
-
 def test_names_of_trusted_classes() -> None:
     with refuses(ValueError, "a pair .global, name., got 1"):
         taeda.serialization.safe_globals([(abs,)]).__enter__()
