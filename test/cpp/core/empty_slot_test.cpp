@@ -39,7 +39,9 @@ TEST(EmptySlot, RefusesByOperatorAndDevice) {
     ++refused;
   }
   EXPECT_GT(refused, 450);
-  EXPECT_LE(of_cuda_alone, 2);  // attention by tiles, and its derivative
+  // Attention by tiles and over sequences, and their derivatives, which are the
+  // GPU's alone in PyTorch too.
+  EXPECT_LE(of_cuda_alone, 4);
 }
 
 // Where there is no GPU, that is the error: no operator could do better.
