@@ -114,15 +114,20 @@ def measure(label: str, make: Callable, modules: dict[str, object], only: str) -
         print(f"{label} {operator:17s} ms: {shown}{share if 'torch' in spent else ''}")
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
+    texts = {"only": "operators whose name has this", "library": "default or cusolver"}
     parser = argparse.ArgumentParser(description=__doc__)
+    for name, help_ in texts.items():
+        parser.add_argument(f"--{name}", default="", help=help_)
     parser.add_argument("--peer", action="store_true", help="PyTorch beside it")
-    parser.add_argument("--only", default="", help="operators whose name has this")
-    parser.add_argument("--library", default="default")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
     if not taeda.cuda.is_available():
         raise SystemExit("needs a GPU")
-    taeda.backends.cuda.preferred_linalg_library(args.library)
+    taeda.backends.cuda.preferred_linalg_library(args.library or "default")
     modules: dict[str, object] = {"taeda": taeda}
     if args.peer:
         import torch

@@ -246,10 +246,10 @@ DeviceCall& chosen_back(DeviceCall& call,
 template <int64_t kDims>
 Tensor max_pool_backward(const Tensor& grad,
                          const Tensor& self,
-                         IntArrayRef kernel_size,
-                         IntArrayRef stride,
-                         IntArrayRef padding,
-                         IntArrayRef dilation,
+                         IntArrayRef window,
+                         IntArrayRef steps,
+                         IntArrayRef pads,
+                         IntArrayRef dilations,
                          bool,
                          const Tensor& indices) {
   Tensor out =
@@ -258,10 +258,10 @@ Tensor max_pool_backward(const Tensor& grad,
       "max_pool",
       "pooling_gradients",
       kDims == 2 ? "max_pool_back_at<2>(g, i);" : "max_pool_back_at<3>(g, i);");
-  call.list("kernel_size", kernel_size)
-      .list("stride", stride)
-      .list("padding", padding)
-      .list("dilation", dilation);
+  call.list("kernel_size", window)
+      .list("stride", steps)
+      .list("padding", pads)
+      .list("dilation", dilations);
   chosen_back(call, grad, indices, out).run(out.numel());
   return out;
 }
