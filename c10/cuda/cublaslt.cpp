@@ -1,7 +1,5 @@
 #include <taeda/c10/cuda/cublaslt.h>
 
-#include <dlfcn.h>
-
 namespace taeda::cuda {
 
 namespace {
@@ -14,12 +12,8 @@ CublasLt load() {
   CublasLt made{};
   void* library = open_nvidia_library(kNames, &made.error);
   if (library == nullptr) return made;
-#define TAEDA_FIND(symbol, name, parameters)                               \
-  made.name =                                                              \
-      reinterpret_cast<lt::Status(*) parameters>(dlsym(library, #symbol)); \
-  if (made.name == nullptr) {                                              \
-    made.error = "cuBLASLt is too old: it has no " #symbol;                \
-  }
+  FunctionFinder finder{library, "cuBLASLt", &made.error};
+#define TAEDA_FIND(symbol, name, parameters) finder.find(#symbol, &made.name);
   TAEDA_CUBLASLT_FUNCTIONS(TAEDA_FIND)
 #undef TAEDA_FIND
   return made;

@@ -1,7 +1,5 @@
 #include <taeda/c10/cuda/cudnn.h>
 
-#include <dlfcn.h>
-
 namespace taeda::cuda {
 
 namespace {
@@ -16,11 +14,9 @@ Cudnn load() {
   Cudnn made{};
   void* library = open_nvidia_library(kNames, &made.error);
   if (library == nullptr) return made;
-#define TAEDA_FIND(symbol, result, name, parameters)                           \
-  made.name = reinterpret_cast<result(*) parameters>(dlsym(library, #symbol)); \
-  if (made.name == nullptr) {                                                  \
-    made.error = "cuDNN is too old: it has no " #symbol;                       \
-  }
+  FunctionFinder finder{library, "cuDNN", &made.error};
+#define TAEDA_FIND(symbol, result, name, parameters) \
+  finder.find(#symbol, &made.name);
   TAEDA_CUDNN_FUNCTIONS(TAEDA_FIND)
 #undef TAEDA_FIND
   return made;

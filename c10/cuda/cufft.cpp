@@ -1,7 +1,5 @@
 #include <taeda/c10/cuda/cufft.h>
 
-#include <dlfcn.h>
-
 namespace taeda::cuda {
 
 namespace {
@@ -16,12 +14,8 @@ Cufft load() {
   Cufft made{};
   void* library = open_nvidia_library(kNames, &made.error);
   if (library == nullptr) return made;
-#define TAEDA_FIND(symbol, name, parameters)                                  \
-  made.name =                                                                 \
-      reinterpret_cast<cufft::Status(*) parameters>(dlsym(library, #symbol)); \
-  if (made.name == nullptr) {                                                 \
-    made.error = "cuFFT is too old: it has no " #symbol;                      \
-  }
+  FunctionFinder finder{library, "cuFFT", &made.error};
+#define TAEDA_FIND(symbol, name, parameters) finder.find(#symbol, &made.name);
   TAEDA_CUFFT_FUNCTIONS(TAEDA_FIND)
 #undef TAEDA_FIND
   return made;

@@ -1,7 +1,5 @@
 #include <taeda/c10/cuda/cusolver.h>
 
-#include <dlfcn.h>
-
 #include <array>
 #include <string>
 
@@ -18,20 +16,16 @@ constexpr LibraryNames kNames{
 
 // Of the types in the order of kTypes.
 template <class F>
-void find_typed(void* library,
+void find_typed(const FunctionFinder& finder,
                 const char* real,
                 const char* complex,
-                std::array<F, 4>* found,
-                std::string* error) {
+                std::array<F, 4>* found) {
   const std::array<std::string, 4> names{str_cat("cusolverDnS", real),
                                          str_cat("cusolverDnD", real),
                                          str_cat("cusolverDnC", complex),
                                          str_cat("cusolverDnZ", complex)};
   for (size_t i = 0; i < names.size(); ++i) {
-    (*found)[i] = reinterpret_cast<F>(dlsym(library, names[i].c_str()));
-    if ((*found)[i] == nullptr) {
-      *error = str_cat("cuSOLVER is too old: it has no ", names[i]);
-    }
+    finder.find(names[i].c_str(), &(*found)[i]);
   }
 }
 
@@ -39,21 +33,17 @@ Cusolver load() {
   Cusolver made{};
   void* library = open_nvidia_library(kNames, &made.error);
   if (library == nullptr) return made;
-#define TAEDA_FIND(symbol, name, parameters)                    \
-  made.name = reinterpret_cast<cusolver::Status(*) parameters>( \
-      dlsym(library, #symbol));
-#define TAEDA_FIND_ALWAYS(symbol, name, parameters)         \
-  TAEDA_FIND(symbol, name, parameters)                      \
-  if (made.name == nullptr) {                               \
-    made.error = "cuSOLVER is too old: it has no " #symbol; \
-  }
+  FunctionFinder finder{library, "cuSOLVER", &made.error};
+#define TAEDA_FIND(symbol, name, parameters) finder.find(#symbol, &made.name);
+#define TAEDA_FIND_NEWER(symbol, name, parameters) \
+  finder.find_newer(#symbol, &made.name);
 #define TAEDA_FIND_TYPED(real, complex, name, parameters) \
-  find_typed(library, #real, #complex, &made.name, &made.error);
-  TAEDA_CUSOLVER_FUNCTIONS(TAEDA_FIND_ALWAYS)
-  TAEDA_CUSOLVER_NEWER_FUNCTIONS(TAEDA_FIND)
+  find_typed(finder, #real, #complex, &made.name);
+  TAEDA_CUSOLVER_FUNCTIONS(TAEDA_FIND)
+  TAEDA_CUSOLVER_NEWER_FUNCTIONS(TAEDA_FIND_NEWER)
   TAEDA_CUSOLVER_TYPED_FUNCTIONS(TAEDA_FIND_TYPED)
 #undef TAEDA_FIND_TYPED
-#undef TAEDA_FIND_ALWAYS
+#undef TAEDA_FIND_NEWER
 #undef TAEDA_FIND
   return made;
 }

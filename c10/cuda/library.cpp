@@ -116,4 +116,12 @@ void add_library_folder(std::string folder) {
   folders().list.push_back(std::move(folder));
 }
 
+void* FunctionFinder::address(const char* symbol) const {
+  return dlsym(library, symbol);
+}
+
+void FunctionFinder::say_missing(const char* symbol) const {
+  *error = str_cat(name, " is too old: it has no ", symbol);
+}
+
 }  // namespace taeda::cuda

@@ -21,6 +21,28 @@ struct LibraryNames {
 // `error`. Versions newer than the driver's CUDA are left out.
 void* open_nvidia_library(const LibraryNames& names, std::string* error);
 
+// Looks functions up in an opened library; one that is missing is named in
+// `error`, unless the table may do without it.
+struct FunctionFinder {
+  void* library;
+  const char* name;  // as users know it: "cuBLAS"
+  std::string* error;
+
+  template <class F>
+  void find(const char* symbol, F* found) const {
+    find_newer(symbol, found);
+    if (*found == nullptr) say_missing(symbol);
+  }
+  template <class F>
+  void find_newer(const char* symbol, F* found) const {
+    *found = reinterpret_cast<F>(address(symbol));
+  }
+
+ private:
+  void* address(const char* symbol) const;
+  void say_missing(const char* symbol) const;
+};
+
 // Where packages may have put libraries: beside this one, and what was added.
 std::vector<std::string> library_folders();
 // For the bindings, which know where Python keeps packages.

@@ -83,12 +83,8 @@ Compiler load() {
         errors + ")";
     return made;
   }
-#define TAEDA_FIND(symbol, name, parameters)                                   \
-  made.name = reinterpret_cast<Status(*) parameters>(dlsym(library, #symbol)); \
-  if (made.name == nullptr)                                                    \
-    made.error =                                                               \
-        "NVRTC is too old: it has "                                            \
-        "no " #symbol;
+  FunctionFinder finder{library, "NVRTC", &made.error};
+#define TAEDA_FIND(symbol, name, parameters) finder.find(#symbol, &made.name);
   TAEDA_NVRTC_FUNCTIONS(TAEDA_FIND)
 #undef TAEDA_FIND
   if (!made.error.empty()) return made;

@@ -59,15 +59,6 @@ Tensor clone_for_grad(const Tensor& grad, const Tensor& variable) {
 static bool goes_second(const Tensor& a, const Tensor& b) {
   return a.layout() != Layout::Strided && b.layout() == Layout::Strided;
 }
-static Tensor added(const Tensor& a, const Tensor& b) {
-  return goes_second(a, b) ? ops::add(b, a) : ops::add(a, b);
-}
-
-// Entries of sparse gradients stand in the order of the calls that made them,
-// of which the last one's gradient comes first.
-static Tensor gathered(const Tensor& a, const Tensor& b) {
-  return a.layout() == Layout::Strided ? ops::add(a, b) : ops::add(b, a);
-}
 
 Tensor sum_of(Tensor a, const Tensor& b) {
   bool in_place =
@@ -76,9 +67,13 @@ Tensor sum_of(Tensor a, const Tensor& b) {
       is_sole_owner(a) && a.dtype() == b.dtype() && a.sizes() == b.sizes() &&
       a.is_non_overlapping_and_dense() && a.layout() == Layout::Strided &&
       b.layout() == Layout::Strided;
-  if (!in_place) return gathered(a, b);
-  ops::add_(a, b);
-  return a;
+  if (in_place) {
+    ops::add_(a, b);
+    return a;
+  }
+  // A strided gradient goes first; entries of sparse ones stand in the order of
+  // the calls that made them, of which the last one's gradient comes first.
+  return a.layout() == Layout::Strided ? ops::add(a, b) : ops::add(b, a);
 }
 
 // Whether the parts of a sparse gradient may become those of a grad.
@@ -206,7 +201,8 @@ Tensors AccumulateGrad::apply(Tensors&& grads) {
     ops::add_(meta.grad, grad);
   } else {
     // A graph over the sum is wanted, so the old grad stays what it was.
-    meta.grad = added(meta.grad, grad);
+    meta.grad = goes_second(meta.grad, grad) ? ops::add(grad, meta.grad)
+                                             : ops::add(meta.grad, grad);
   }
   guard.unlock();
   if (meta.leaf_hooks && meta.leaf_hooks->after) {

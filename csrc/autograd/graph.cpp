@@ -24,9 +24,7 @@ Tensor one_like(const Tensor& t) {
   }
   return one;
 }
-}  // namespace
 
-namespace {
 // The gradient given for an output, in the output's form.
 Tensor fitted(const OutputInfo& info, Tensor grad, size_t index) {
   TAEDA_CHECK(info.has_sizes_of(grad),

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -166,6 +167,51 @@ void run(const char* op,
   finish_launch();
 }
 
+// A generic function: `arguments(i)` is what its call for matrix i has in
+// common with the one that asks for workspace, `more` what both have at their
+// ends.
+template <class Size, class Call, class Arguments, class... More>
+void run_generic(const char* op,
+                 const char* name,
+                 const Tensor& a,
+                 int64_t count,
+                 const Tensor& info,
+                 Size size,
+                 Call call,
+                 Arguments arguments,
+                 More... more) {
+  run(
+      op,
+      name,
+      a,
+      count,
+      [&](Solver& s, Scratch& needs) {
+        auto ask = [&](auto... given) {
+          return size(s.handle,
+                      s.params,
+                      given...,
+                      &needs.device_bytes,
+                      &needs.host_bytes,
+                      more...);
+        };
+        return std::apply(ask, arguments(0));
+      },
+      [&](Solver& s, int64_t i, const Scratch& has) {
+        auto make = [&](auto... given) {
+          return call(s.handle,
+                      s.params,
+                      given...,
+                      has.device,
+                      has.device_bytes,
+                      has.host,
+                      has.host_bytes,
+                      report(info, i),
+                      more...);
+        };
+        return std::apply(make, arguments(i));
+      });
+}
+
 bool warned_of(const std::string& error,
                const char* what,
                std::atomic<bool>& warned) {
@@ -219,38 +265,16 @@ void cholesky_by_library(const char* op,
   const Cusolver& library = cusolver_library();
   int64_t n = a.size(-1), lda = leading(n);
   int type = type_of(a), triangle = upper ? cusolver::kUpper : cusolver::kLower;
-  run(
-      op,
-      "cusolverDnXpotrf",
-      a,
-      matrices_of(a),
-      [&](Solver& s, Scratch& needs) {
-        return library.cholesky_size(s.handle,
-                                     s.params,
-                                     triangle,
-                                     n,
-                                     type,
-                                     matrix(a, 0),
-                                     lda,
-                                     type,
-                                     &needs.device_bytes,
-                                     &needs.host_bytes);
-      },
-      [&](Solver& s, int64_t i, const Scratch& has) {
-        return library.cholesky(s.handle,
-                                s.params,
-                                triangle,
-                                n,
-                                type,
-                                matrix(a, i),
-                                lda,
-                                type,
-                                has.device,
-                                has.device_bytes,
-                                has.host,
-                                has.host_bytes,
-                                report(info, i));
-      });
+  run_generic(op,
+              "cusolverDnXpotrf",
+              a,
+              matrices_of(a),
+              info,
+              library.cholesky_size,
+              library.cholesky,
+              [&](int64_t i) {
+                return std::tuple(triangle, n, type, matrix(a, i), lda, type);
+              });
 }
 
 void lu_by_library(const char* op,
@@ -330,43 +354,17 @@ void qr_by_library(const char* op, const Tensor& a, const Tensor& tau) {
   const Cusolver& library = cusolver_library();
   int64_t m = a.size(-2), n = a.size(-1), lda = leading(m);
   int type = type_of(a);
-  Tensor unread = unread_reports(op, a);
-  run(
-      op,
-      "cusolverDnXgeqrf",
-      a,
-      matrices_of(a),
-      [&](Solver& s, Scratch& needs) {
-        return library.qr_size(s.handle,
-                               s.params,
-                               m,
-                               n,
-                               type,
-                               matrix(a, 0),
-                               lda,
-                               type,
-                               vector(tau, 0),
-                               type,
-                               &needs.device_bytes,
-                               &needs.host_bytes);
-      },
-      [&](Solver& s, int64_t i, const Scratch& has) {
-        return library.qr(s.handle,
-                          s.params,
-                          m,
-                          n,
-                          type,
-                          matrix(a, i),
-                          lda,
-                          type,
-                          vector(tau, i),
-                          type,
-                          has.device,
-                          has.device_bytes,
-                          has.host,
-                          has.host_bytes,
-                          report(unread, i));
-      });
+  run_generic(op,
+              "cusolverDnXgeqrf",
+              a,
+              matrices_of(a),
+              unread_reports(op, a),
+              library.qr_size,
+              library.qr,
+              [&](int64_t i) {
+                return std::tuple(
+                    m, n, type, matrix(a, i), lda, type, vector(tau, i), type);
+              });
 }
 
 void orthogonal_by_library(const char* op, const Tensor& q, const Tensor& tau) {
@@ -466,55 +464,38 @@ void eigh_by_library(const char* op,
   int type = type_of(a), w_type = type_of(w);
   int triangle = upper ? cusolver::kUpper : cusolver::kLower;
   int wanted = vectors ? cusolver::kVectors : cusolver::kNone;
+  auto arguments = [&](int64_t i) {
+    return std::tuple(wanted,
+                      triangle,
+                      n,
+                      type,
+                      matrix(a, i),
+                      lda,
+                      w_type,
+                      vector(w, i),
+                      type);
+  };
   // One call for all of a batch, where there is one.
-  bool together = count > 1 && library.eigh_batch != nullptr;
-  run(
-      op,
-      "cusolverDnXsyevd",
-      a,
-      together ? 1 : count,
-      [&](Solver& s, Scratch& needs) {
-        auto ask = [&](auto function, auto... more) {
-          return function(s.handle,
-                          s.params,
-                          wanted,
-                          triangle,
-                          n,
-                          type,
-                          matrix(a, 0),
-                          lda,
-                          w_type,
-                          vector(w, 0),
-                          type,
-                          &needs.device_bytes,
-                          &needs.host_bytes,
-                          more...);
-        };
-        return together ? ask(library.eigh_batch_size, count)
-                        : ask(library.eigh_size);
-      },
-      [&](Solver& s, int64_t i, const Scratch& has) {
-        auto call = [&](auto function, auto... more) {
-          return function(s.handle,
-                          s.params,
-                          wanted,
-                          triangle,
-                          n,
-                          type,
-                          matrix(a, i),
-                          lda,
-                          w_type,
-                          vector(w, i),
-                          type,
-                          has.device,
-                          has.device_bytes,
-                          has.host,
-                          has.host_bytes,
-                          report(info, i),
-                          more...);
-        };
-        return together ? call(library.eigh_batch, count) : call(library.eigh);
-      });
+  if (count > 1 && library.eigh_batch != nullptr) {
+    run_generic(op,
+                "cusolverDnXsyevBatched",
+                a,
+                1,
+                info,
+                library.eigh_batch_size,
+                library.eigh_batch,
+                arguments,
+                count);
+  } else {
+    run_generic(op,
+                "cusolverDnXsyevd",
+                a,
+                count,
+                info,
+                library.eigh_size,
+                library.eigh,
+                arguments);
+  }
 }
 
 void svd_by_library(const char* op,
@@ -527,62 +508,37 @@ void svd_by_library(const char* op,
   int64_t m = a.size(-2), n = a.size(-1);
   int type = type_of(a), s_type = type_of(s_values);
   bool vectors = u.defined();
-  char job = !vectors ? 'N' : u.size(-1) == m ? 'A' : 'S';
+  auto job = static_cast<signed char>(!vectors          ? 'N'
+                                      : u.size(-1) == m ? 'A'
+                                                        : 'S');
   auto side = [&](const Tensor& t, int64_t i) {
     return vectors ? matrix(t, i) : nullptr;
   };
-  run(
-      op,
-      "cusolverDnXgesvd",
-      a,
-      matrices_of(a),
-      [&](Solver& s, Scratch& needs) {
-        return library.svd_size(s.handle,
-                                s.params,
-                                static_cast<signed char>(job),
-                                static_cast<signed char>(job),
-                                m,
-                                n,
-                                type,
-                                matrix(a, 0),
-                                leading(m),
-                                s_type,
-                                vector(s_values, 0),
-                                type,
-                                side(u, 0),
-                                leading(m),
-                                type,
-                                side(vh, 0),
-                                leading(n),
-                                type,
-                                &needs.device_bytes,
-                                &needs.host_bytes);
-      },
-      [&](Solver& s, int64_t i, const Scratch& has) {
-        return library.svd(s.handle,
-                           s.params,
-                           static_cast<signed char>(job),
-                           static_cast<signed char>(job),
-                           m,
-                           n,
-                           type,
-                           matrix(a, i),
-                           leading(m),
-                           s_type,
-                           vector(s_values, i),
-                           type,
-                           side(u, i),
-                           leading(m),
-                           type,
-                           side(vh, i),
-                           leading(n),
-                           type,
-                           has.device,
-                           has.device_bytes,
-                           has.host,
-                           has.host_bytes,
-                           report(info, i));
-      });
+  run_generic(op,
+              "cusolverDnXgesvd",
+              a,
+              matrices_of(a),
+              info,
+              library.svd_size,
+              library.svd,
+              [&](int64_t i) {
+                return std::tuple(job,
+                                  job,
+                                  m,
+                                  n,
+                                  type,
+                                  matrix(a, i),
+                                  leading(m),
+                                  s_type,
+                                  vector(s_values, i),
+                                  type,
+                                  side(u, i),
+                                  leading(m),
+                                  type,
+                                  side(vh, i),
+                                  leading(n),
+                                  type);
+              });
 }
 
 void eig_by_library(const char* op,
@@ -597,56 +553,30 @@ void eig_by_library(const char* op,
   auto vectors = [&](int64_t i) {
     return v.defined() ? matrix(v, i) : nullptr;
   };
-  run(
-      op,
-      "cusolverDnXgeev",
-      a,
-      matrices_of(a),
-      [&](Solver& s, Scratch& needs) {
-        return library.eig_size(s.handle,
-                                s.params,
-                                cusolver::kNone,
-                                right,
-                                n,
-                                type,
-                                matrix(a, 0),
-                                lda,
-                                w_type,
-                                vector(w, 0),
-                                type,
-                                nullptr,
-                                lda,
-                                type,
-                                vectors(0),
-                                lda,
-                                type,
-                                &needs.device_bytes,
-                                &needs.host_bytes);
-      },
-      [&](Solver& s, int64_t i, const Scratch& has) {
-        return library.eig(s.handle,
-                           s.params,
-                           cusolver::kNone,
-                           right,
-                           n,
-                           type,
-                           matrix(a, i),
-                           lda,
-                           w_type,
-                           vector(w, i),
-                           type,
-                           nullptr,
-                           lda,
-                           type,
-                           vectors(i),
-                           lda,
-                           type,
-                           has.device,
-                           has.device_bytes,
-                           has.host,
-                           has.host_bytes,
-                           report(info, i));
-      });
+  run_generic(op,
+              "cusolverDnXgeev",
+              a,
+              matrices_of(a),
+              info,
+              library.eig_size,
+              library.eig,
+              [&](int64_t i) {
+                return std::tuple(cusolver::kNone,
+                                  right,
+                                  n,
+                                  type,
+                                  matrix(a, i),
+                                  lda,
+                                  w_type,
+                                  vector(w, i),
+                                  type,
+                                  nullptr,
+                                  lda,
+                                  type,
+                                  vectors(i),
+                                  lda,
+                                  type);
+              });
 }
 
 void triangles_by_library(const char* op,

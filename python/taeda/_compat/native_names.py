@@ -20,6 +20,10 @@ def __getattr__(name: str):
         from taeda import _dispatch_keys
 
         return getattr(_dispatch_keys, name)
+    if name in ("_is_fwd_grad_enabled", "_set_fwd_grad_enabled"):
+        from taeda import _C
+
+        return getattr(_C._functorch, name[1:].removeprefix("is_"))
     if name in ("PyTorchFileReader", "PyTorchFileWriter"):
         import taeda
 
@@ -50,20 +54,6 @@ def _host_emptyCache() -> None:
 def _mps_is_available() -> bool:
     """Whether there is a device of Apple's Metal: none, as `_has_mps` says."""
     return False
-
-
-def _is_fwd_grad_enabled() -> bool:
-    """Whether operators give their results tangents."""
-    from taeda import _C
-
-    return _C._functorch.fwd_grad_enabled()
-
-
-def _set_fwd_grad_enabled(enabled: bool) -> None:
-    """Switch that."""
-    from taeda import _C
-
-    _C._functorch.set_fwd_grad_enabled(enabled)
 
 
 def _are_functorch_transforms_active() -> bool:

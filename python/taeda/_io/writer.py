@@ -227,7 +227,6 @@ def reduce_tensor(tensor):
 
 
 def _reduce_plain(tensor):
-    fake = skipping.materialize_fake_tensors and _is_fake(tensor)
     if type(tensor) is not taeda.Tensor and is_wrapper(tensor):
         rebuild = named("torch._utils", "_rebuild_wrapper_subclass")
         return rebuild, wrapper_facts(tensor)
@@ -237,7 +236,7 @@ def _reduce_plain(tensor):
     if getattr(tensor, "is_quantized", False):
         raise NotImplementedError("saving quantized tensors")
     size, stride = tuple(tensor.size()), tuple(tensor.stride())
-    if tensor.device.type == "meta" and not fake:
+    if tensor.device.type == "meta":
         if skipping.skip_data:
             warnings.warn(
                 "Serializing tensors on the meta device under skip_data context "

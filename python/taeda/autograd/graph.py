@@ -77,9 +77,7 @@ def increment_version(tensor) -> None:
 
 
 def _add_node_hook(node, hook: Callable, before: bool) -> RemovableHandle:
-    hooks = _C._node_hooks(
-        node, before
-    )  # the node owns them, the handle refers to them
+    hooks = _C._node_hooks(node, before)  # the node's; the handle refers to them
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
